@@ -69,7 +69,7 @@ def fetch_folder(place: HubFile, wanted: tuple[str, ...], needed: tuple[str, ...
     for file in (*needed, *wanted):
         try:
             folder = os.path.dirname(_fetched(place.repo, file, place.revision))
-        except _Missing:
+        except Missing:
             if file in needed:
                 raise
     if place.file:
@@ -77,10 +77,10 @@ def fetch_folder(place: HubFile, wanted: tuple[str, ...], needed: tuple[str, ...
         return folder
     try:
         _fetched(place.repo, SAFE[0], place.revision)
-    except _Missing:
+    except Missing:
         try:
             index = _fetched(place.repo, SAFE[1], place.revision)
-        except _Missing as error:
+        except Missing as error:
             raise DownloadError(
                 f"{place} has no weights in .safetensors. Name another file if you trust it, as in {place}:pytorch_model.bin"
             ) from error
@@ -128,7 +128,7 @@ def unreachable(url: str, seconds: float = REACH_SECONDS) -> str | None:
     return answer[0]
 
 
-class _Missing(DownloadError):
+class Missing(DownloadError):
     """The hub has no such repository, revision or file."""
 
 
@@ -156,7 +156,7 @@ def _fetched(repo, file, revision):
             repo, file, revision=revision, local_files_only=bool(why), etag_timeout=REACH_SECONDS, endpoint=endpoint()
         )
     except (EntryNotFoundError, RepositoryNotFoundError, RevisionNotFoundError) as error:
-        raise _Missing(f"{endpoint()} has no {place}: {_first_line(error)}") from error
+        raise Missing(f"{endpoint()} has no {place}: {_first_line(error)}") from error
     except (HfHubHTTPError, OSError, ValueError, RuntimeError) as error:
         raise DownloadError(f"{place} did not come from {endpoint()}: {_first_line(error)}") from error
     _check(path, place)

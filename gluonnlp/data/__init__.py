@@ -14,6 +14,7 @@ from . import (
     glue,
     intent_slot,
     parser,
+    pretrained_text,
     question_answering,
     registry,
     sampler,
@@ -109,6 +110,9 @@ from .parser import (
     arc_argmax,
     rel_argmax,
     reshape_fortran,
+)
+from .pretrained_text import (
+    load_tokenizer,
 )
 from .question_answering import (
     SQuAD,
@@ -228,6 +232,7 @@ __all__ = [
     *glue.__all__,
     *intent_slot.__all__,
     *parser.__all__,
+    *pretrained_text.__all__,
     *question_answering.__all__,
     *registry.__all__,
     *sampler.__all__,

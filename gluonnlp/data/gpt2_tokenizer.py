@@ -11,11 +11,15 @@ import unicodedata
 
 from core.files.reader import DamagedFile
 from core.files.text import read_json, reading
+from gluon import hub
+from gluon.store import DownloadError
 
 from ..base import kept_in
 from ..published import File, fetch
 
 __all__ = ["GPT2BPETokenizer", "GPT2BPEDetokenizer"]
+
+OF_AUTHORS = "hf://openai-community/gpt2:merges.txt"
 
 
 class _GPT2BPE:
@@ -32,7 +36,8 @@ class _GPT2BPE:
 class GPT2BPETokenizer(_GPT2BPE):
     """Text to subwords, by the merge ranks of GPT-2 (a published file, kept in `root`, by default $MXNET_HOME/models).
 
-    Every text can be encoded; a blank before a word belongs to the word and shows as `Ġ`.  merges: pairs of
+    Where neither MXNet's server nor a mirror answers, the same ranks are taken from GPT-2's repository on the Hugging
+    Face hub. Every text can be encoded; a blank before a word belongs to the word and shows as `Ġ`.  merges: pairs of
     subwords in place of the file's, those to be joined first in front.
     """
 
@@ -42,14 +47,23 @@ class GPT2BPETokenizer(_GPT2BPE):
     def __init__(self, root=None, merges=None):
         super().__init__()
         if merges is None:
-            archive, archive_sha1 = self.bpe_ranks_archive_hash
-            path = fetch(
-                File(*self.bpe_ranks_file_hash, f"gluon/dataset/vocab/{archive}", archive_sha1),
-                kept_in(root, "models"),
-            )
-            merges = _read_merges(path)
+            merges = _read_merges(self._published(kept_in(root, "models")))
         self._ranks = {merge: rank for rank, merge in enumerate(merges)}
         self._cache = {}
+
+    def _published(self, root):
+        """The path of the published ranks, or of the same ones as GPT-2's authors have them."""
+        archive, archive_sha1 = self.bpe_ranks_archive_hash
+        file = File(*self.bpe_ranks_file_hash, f"gluon/dataset/vocab/{archive}", archive_sha1)
+        try:
+            return fetch(file, root)
+        except DownloadError as error:
+            try:
+                path = hub.fetch(hub.parse(OF_AUTHORS))
+            except DownloadError as second:
+                raise DownloadError(f"{error}; {second}") from second
+            print(f"merges of GPT-2's byte pairs: {OF_AUTHORS}", file=sys.stderr)
+            return path
 
     @property
     def merges(self) -> list[tuple[str, str]]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 from core.base import nearest
+from gluon.hub import SCHEME
 
 from ..base import InvalidArgument, kept_in
+from .pretrained_text import load_tokenizer
 from .transforms import BERTTokenizer, GPT2BPETokenizer
 from .utils import _load_pretrained_sentencepiece_tokenizer
 
@@ -42,9 +46,14 @@ _SENTENCEPIECE = ("bert_12_768_12_kobert_news_wiki_ko_cased",)
 def get_tokenizer(model_name, dataset_name, vocab=None, root=None, **kwargs):
     """The tokenizer that a pretrained model was trained with.
 
+    dataset_name: a folder of transformers or `hf://OWNER/NAME` takes the tokenizer from there, see `load_tokenizer`.
     vocab: the vocabulary, for BERTTokenizer.  root: where files of the others are kept, by default
     $MXNET_HOME/data.  The other arguments go to the tokenizer.  ValueError for unknown pairs of model and data set.
     """
+    if dataset_name.startswith(SCHEME) or os.path.isdir(dataset_name):
+        if kwargs:
+            raise InvalidArgument(f"{', '.join(kwargs)}: the settings of the tokenizer are those of {dataset_name}.")
+        return load_tokenizer(dataset_name)[0]
     name = f"{model_name}_{dataset_name}".lower()
     if name in _WORD_PIECES:
         if vocab is None:

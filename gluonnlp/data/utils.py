@@ -9,6 +9,7 @@ import os
 import numpy as np
 
 from gluon.data import SimpleDataset
+from gluon.hub import SCHEME
 
 from .. import _constants as C
 from ..published import File, fetch, table
@@ -145,9 +146,15 @@ def short_hash(name):
 
 
 def _load_pretrained_vocab(name, root, cls=None):
-    """The published vocabulary `name`, from `root` or downloaded to it; `cls` is Vocab unless given."""
-    from ..vocab import BERTVocab, Vocab
+    """The published vocabulary `name`, from `root` or downloaded to it; `cls` is Vocab unless given.
 
+    A folder of transformers, or `hf://OWNER/NAME`: the vocabulary of its tokenizer.
+    """
+    from ..vocab import BERTVocab, Vocab
+    from .pretrained_text import load_tokenizer
+
+    if name.startswith(SCHEME) or os.path.isdir(name):
+        return load_tokenizer(name)[1]
     path, special_tokens = _fetch_vocabulary(name, root)
     if path.endswith(".spiece"):
         return BERTVocab.from_sentencepiece(path, **special_tokens)

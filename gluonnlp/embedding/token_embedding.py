@@ -8,6 +8,8 @@ import warnings
 import numpy as np
 
 from core import nd
+from core.base import MXNetError
+from gluon import hub
 
 from .. import _constants as C
 from ..base import InvalidArgument, MissingArgument, kept_in
@@ -186,12 +188,13 @@ class TokenEmbedding:
     def from_file(file_path, elem_delim=" ", encoding="utf8", **kwargs):
         """A token embedding from a text file (a token and its numbers per line) or an `.npz` of `serialize`.
 
+        file_path: a path, or a file of the Hugging Face hub, `hf://OWNER/NAME[@REVISION]:FILE`.
         A first line of two fields is taken for a header; of a repeated token the first vector
         counts.  The other arguments are those of TokenEmbedding.
         """
         unknown_token = kwargs.pop("unknown_token", C.UNK_TOKEN)
         init_unknown_vec = kwargs.pop("init_unknown_vec", nd.zeros)
-        vectors = _read(file_path, elem_delim, unknown_token, init_unknown_vec, encoding)
+        vectors = _read(_local(file_path), elem_delim, unknown_token, init_unknown_vec, encoding)
         return TokenEmbedding(
             unknown_token, None, idx_to_token=vectors.tokens, idx_to_vec=nd.array(vectors.values), **kwargs
         )
@@ -242,7 +245,10 @@ def register(embedding_cls):
 
 
 def create(embedding_name, **kwargs):
-    """A published embedding: `create('glove', source='glove.6B.50d')`; `list_sources` knows the sources."""
+    """A published embedding: `create('glove', source='glove.6B.50d')`; `list_sources` knows the sources.
+
+    source: a file of vectors on the Hugging Face hub, too, `hf://OWNER/NAME[@REVISION]:FILE`.
+    """
     return _embeddings.create(embedding_name, **kwargs)
 
 
@@ -251,6 +257,17 @@ def list_sources(embedding_name=None):
     if embedding_name is None:
         return {name: list(class_.source_file_hash) for name, class_ in _embeddings.items()}
     return list(_embeddings.find(embedding_name).source_file_hash)
+
+
+def _local(path):
+    """The path of a file, which is fetched from the hub if it is there; MXNetError where no file of it is named."""
+    path = os.fspath(path)
+    if not path.startswith(hub.SCHEME):
+        return path
+    place = hub.parse(path)
+    if place.file is None:
+        raise MXNetError(f"{path} names no file of vectors: {path}:FILE does")
+    return hub.fetch(place)
 
 
 class _Published(TokenEmbedding):
@@ -271,6 +288,8 @@ class _Published(TokenEmbedding):
 
     @classmethod
     def _fetch(cls, source_file_hash, root, source) -> str:
+        if source.startswith(hub.SCHEME):
+            return _local(source)
         cls._check_source(source_file_hash, source)
         return cls._get_file_path(source_file_hash, root, source)
 
@@ -330,7 +349,7 @@ class Word2Vec(_Published):
     def _load(self, source, root, unknown_token, init_unknown_vec, encoding):
         if not source.endswith(".bin"):
             return super()._load(source, root, unknown_token, init_unknown_vec, encoding)
-        vectors = read_word2vec_binary(os.path.expanduser(source), encoding)
+        vectors = read_word2vec_binary(os.path.expanduser(_local(source)), encoding)
         return _with_unknown(vectors, unknown_token, init_unknown_vec)
 
     @classmethod

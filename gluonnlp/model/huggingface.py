@@ -21,16 +21,10 @@ from core.files.atomic import write_bytes
 from core.files.text import read_json
 from gluon import hub, nn
 
-from ..data.bert_tokenizer import BERTTokenizer
-from ..data.gpt2_tokenizer import GPT2BPETokenizer
-from ..data.transforms import SentencepieceTokenizer
-from ..vocab import BERTVocab, Vocab
+from ..data.pretrained_text import EVERY_FILE, read_tokenizer
 from . import bert, gpt2, xlnet
 
 __all__ = ["load_huggingface", "save_huggingface"]
-
-# What a folder may have beside config.json and weights.
-OTHER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt", "spiece.model")
 
 
 def load_huggingface(folder, ctx=None, ignore_extra=False, **heads):
@@ -44,7 +38,7 @@ def load_huggingface(folder, ctx=None, ignore_extra=False, **heads):
     parameters that the checkpoint lacks, and for those that the network has no place for unless ignore_extra.
     """
     if os.fspath(folder).startswith(hub.SCHEME):
-        folder = hub.fetch_folder(hub.parse(os.fspath(folder)), OTHER_FILES)
+        folder = hub.fetch_folder(hub.parse(os.fspath(folder)), EVERY_FILE)
     folder = os.path.expanduser(folder)
     names = _table()
     config = _config(folder)
@@ -84,7 +78,7 @@ def load_huggingface(folder, ctx=None, ignore_extra=False, **heads):
     for name in kind.get("kept", ()):
         net._collect_params_with_prefix()[name].initialize(ctx=ctx)
     net.load_dict(given, ctx=ctx, allow_missing="kept" in kind)
-    tokenizer, vocab = _text(folder, kind)
+    tokenizer, vocab = read_tokenizer(folder, kind["tokenizer"], kind.get("special_tokens"))
     return net, vocab, tokenizer
 
 
@@ -308,33 +302,6 @@ def _config(folder):
     if not os.path.exists(os.path.join(folder, "config.json")) and os.path.exists(of_bert):
         return {"model_type": "bert", **_read_json(of_bert)}
     return _read_json(os.path.join(folder, "config.json"))
-
-
-def _text(folder, kind):
-    """Tokenizer and vocabulary."""
-    own = {"WordPiece": ("tokenizer.json", "vocab.txt"), "BPE": ("tokenizer.json", "merges.txt")}
-    file = _first(folder, *own.get(kind["tokenizer"], ("spiece.model",)))
-    if kind["tokenizer"] == "SentencePiece":
-        return SentencepieceTokenizer(file), BERTVocab.from_sentencepiece(file)
-    if kind["tokenizer"] == "WordPiece":
-        settings = os.path.join(folder, "tokenizer_config.json")
-        lower = _read_json(settings).get("do_lower_case", True) if os.path.exists(settings) else True
-        tokenizer = BERTTokenizer.from_file(file, lower)
-        return tokenizer, tokenizer.vocab
-    if file.endswith(".json"):
-        subwords = _read_json(file)["model"]["vocab"]
-    else:
-        subwords = _read_json(_first(folder, "vocab.json"))
-    known = {name: token for name, token in kind["special_tokens"].items() if token in subwords}
-    known = {"unknown_token": None, "padding_token": None, "bos_token": None, "eos_token": None, **known}
-    return GPT2BPETokenizer.from_file(file), Vocab(dict.fromkeys(subwords, 1), token_to_idx=subwords, **known)
-
-
-def _first(folder, *names):
-    for name in names:
-        if os.path.exists(path := os.path.join(folder, name)):
-            return path
-    raise MXNetError(f"{folder} has no tokenizer: none of {', '.join(names)}")
 
 
 def _read_json(path):
