@@ -348,8 +348,11 @@ def _source(item) -> str:
 
 
 def _again(rows: list[dict], faults: list[Mutation]) -> list[Mutation]:
-    """The faults of a report that survived, as they stand in the source now."""
-    wanted = {row["mutant"]: row["line"] for row in rows if row["result"] == "survived"}
+    """The faults of a report that survived and change a result, as they stand in the source now."""
+    reasons = equivalents()
+    wanted = {
+        row["mutant"]: row["line"] for row in rows if row["result"] == "survived" and row["mutant"] not in reasons
+    }
     nearest: dict[str, Mutation] = {}
     for fault in faults:
         key = fault.key

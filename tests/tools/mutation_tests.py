@@ -42,6 +42,11 @@ ANY = {
     "gluon/": "tests/gluon/test_usage.py tests/gluon/test_trainer.py",
     "gluonnlp/": "tests/gluonnlp/model/test_models.py tests/gluonnlp/test_toolbox.py",
 }
+# By the name of what the fault is in: what no other test calls.
+BY_NAME = {
+    r"^(AOT$|_aot|_case$)": "tests/core/kernels/triton/test_aot.py",  # compiled ahead of time
+    r"_rows$": "tests/core/graph/test_fusion.py",  # formulas along rows
+}
 DEFAULTS = "tests/test_defaults.py"  # of all packages, a test for each name
 SECTIONS = {
     "core/contrib/": (), "core/": ("ops", "gluon", "files"), "gluon/": ("gluon",), "gluoncv/": ("gluoncv",),
@@ -70,10 +75,9 @@ def test_files(root: Path, mutation: Mutation, limit: int = 7) -> list[str]:
     modules = [PurePosixPath(mutation.path), *_users(root, mutation.path)]
     scores = {path: max(_score(path, text, m, words) for m in modules) for path, text in _tests(root).items()}
     chosen = sorted((path for path, score in scores.items() if score >= 3), key=lambda path: -scores[path])[:limit]
-    if "AOT" in words or any(
-        scope.startswith(("_aot", "_case")) for scope in mutation.scope
-    ):  # what is compiled ahead of time is known by no other test
-        chosen.insert(0, "tests/core/kernels/triton/test_aot.py")
+    for pattern, path in BY_NAME.items():
+        if (root / path).exists() and any(re.search(pattern, word) for word in (*words, *mutation.scope)):
+            chosen = [path, *(other for other in chosen if other != path)]
     more = next((files for start, files in ANY.items() if mutation.path.startswith(start)), "")
     return chosen + [path for path in (*more.split(), DEFAULTS) if path not in chosen and (root / path).exists()]
 
