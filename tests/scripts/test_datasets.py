@@ -3,12 +3,23 @@
 import io
 import json
 import tarfile
+import zipfile
 from collections import Counter
 
 import numpy as np
 import pytest
 
-from scripts.datasets import camera_moves, coco_parts, imagenet, pascal_voc
+from scripts.datasets import (
+    camera_moves,
+    coco_parts,
+    hmdb51,
+    imagenet,
+    kinetics400,
+    otb2015,
+    pascal_voc,
+    somethingsomethingv2,
+    ucf101,
+)  # fmt: skip
 
 
 def test_pictures_of_coco_are_split(data, tmp_path):
@@ -92,3 +103,101 @@ def test_archives_of_imagenet_become_folders_of_classes(tmp_path, monkeypatch):
     assert imagenet.main(given) == {"train": 2, "val": 2}
     assert (tmp_path / "imagenet" / "val" / "n01" / "val_2.JPEG").read_bytes() == b"two"
     assert (tmp_path / "imagenet" / "train" / "n02" / "n01_1.JPEG").read_bytes() == b"picture"
+
+
+def film(path, frames, size=(48, 32)):
+    """A video of so many frames, each of another grey."""
+    av = pytest.importorskip("av")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mpeg4", rate=10)
+        stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
+        for k in range(frames):
+            picture = np.full((size[1], size[0], 3), 20 * k, "uint8")
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+        container.mux(stream.encode())
+
+
+def test_ucf101_becomes_frames_and_lists(tmp_path):
+    from PIL import Image
+
+    home = tmp_path / "ucf"
+    for name, count in (("Run/v_a", 5), ("Run/v_b", 4), ("Swim/v_c", 3)):
+        film(home / "videos" / f"{name}.avi", count)
+    (home / "splits").mkdir()
+    (home / "splits" / "classInd.txt").write_text("1 Run\n2 Swim\n")
+    for k in (1, 2, 3):
+        (home / "splits" / f"trainlist0{k}.txt").write_text("Run/v_a.avi 1\nSwim/v_c.avi 2\nRun/v_lost.avi 1\n")
+        (home / "splits" / f"testlist0{k}.txt").write_text("Run/v_b.avi\n")
+    given = ["--src_dir", home / "videos", "--out_dir", home / "frames", "--frame_path", home / "frames"]
+    given += ["--anno_dir", home / "splits", "--out_list_path", home / "splits", "--num_worker", 1, "--new_width", 24]
+    given = [*map(str, given), "--no-download"]
+    counts = ucf101.main(given)
+    assert counts["videos"] == 3 and counts["ucf101_train_split_1_rawframes.txt"] == 2 and len(counts) == 7
+    lines = (home / "splits" / "ucf101_train_split_2_rawframes.txt").read_text()
+    assert lines == "Run/v_a 5 0\nSwim/v_c 3 1\n"
+    assert (home / "splits" / "ucf101_val_split_3_rawframes.txt").read_text() == "Run/v_b 4 0\n"
+    with Image.open(home / "frames" / "Run" / "v_a" / "img_00005.jpg") as last:
+        assert last.size == (24, 32) and abs(np.asarray(last, float).mean() - 80) < 6
+    assert ucf101.main([*given, "--resume"])["videos"] == 0
+    listed = ucf101.main([*given, "--no-decode_video", "--format", "videos", "--frame_path", str(home / "videos")])
+    assert listed["ucf101_train_split_1_videos.txt"] == 2
+    assert (home / "splits" / "ucf101_train_split_1_videos.txt").read_text() == "Run/v_a 0\nSwim/v_c 1\n"
+    with pytest.raises(SystemExit, match=r"is missing: get the videos from .*UCF101\.rar"):
+        ucf101.main([*given, "--src_dir", str(tmp_path / "none")])
+
+
+def test_hmdb51_splits_are_numbered_by_their_names(tmp_path):
+    for name in ("wave", "clap"):
+        for k in (1, 2, 3):
+            (tmp_path / f"{name}_test_split{k}.txt").write_text(f"{name}_1.avi 1 \n{name}_2.avi 2 \n{name}_3.avi 0 \n")
+    first = hmdb51.splits(tmp_path, 2)[0]
+    assert first == {"train": [("clap/clap_1", 0), ("wave/wave_1", 1)], "val": [("clap/clap_2", 0), ("wave/wave_2", 1)]}
+    with pytest.raises(SystemExit, match=r"CLASS_test_split1\.txt is missing"):
+        hmdb51.main(["--no-decode_video", "--anno_dir", str(tmp_path / "none"), "--frame_path", str(tmp_path)])
+
+
+def test_kinetics_lists_are_of_the_published_tables(tmp_path):
+    head = "label,youtube_id,time_start,time_end,split\n"
+    (tmp_path / "kinetics_train.csv").write_text(head + "zumba,abc,1,11,train\nair drumming,def,20,30,train\n")
+    (tmp_path / "kinetics_val.csv").write_text(head + "zumba,ghi,3,13,val\n")
+    (tmp_path / "kinetics_test.csv").write_text("youtube_id,time_start,time_end,split\njkl,5,15,test\n")
+    parts = kinetics400.splits(tmp_path, 2)
+    assert parts["train"] == [("zumba/abc_000001_000011", 1), ("air_drumming/def_000020_000030", 0)]
+    assert parts["val"] == [("zumba/ghi_000003_000013", 1)] and parts["test"] == [("jkl_000005_000015", -1)]
+    folder = tmp_path / "frames" / "zumba" / "abc_000001_000011"
+    folder.mkdir(parents=True)
+    (folder / "img_00001.jpg").write_bytes(b"")
+    given = ["--anno_dir", str(tmp_path), "--out_list_path", str(tmp_path), "--frame_path", str(tmp_path / "frames")]
+    assert kinetics400.main([*given, "--build_file_list"]) == {"kinetics400_train_list_rawframes.txt": 1}
+    assert (tmp_path / "kinetics400_train_list_rawframes.txt").read_text() == "zumba/abc_000001_000011 1 1\n"
+
+
+def test_something_something_becomes_frames_and_lists(tmp_path):
+    film(tmp_path / "videos" / "7.webm.mp4", 2, (64, 32))
+    (tmp_path / "videos" / "7.webm.mp4").rename(tmp_path / "videos" / "7.webm")
+    labels = {"Pushing something": "0", "Dropping something": "1"}
+    entry = {"id": "7", "template": "Dropping [something]"}
+    (tmp_path / "labels").mkdir()
+    for name, content in (("labels", labels), ("train", [entry]), ("validation", []), ("test", [{"id": "7"}])):
+        (tmp_path / "labels" / f"something-something-v2-{name}.json").write_text(json.dumps(content))
+    given = ["--video_root", "videos", "--frame_root", "frames", "--anno_root", "labels", "--num_threads", "1"]
+    given = [str(tmp_path / word) if not word.startswith("-") and word != "1" else word for word in given]
+    counts = somethingsomethingv2.main(given)
+    assert counts == {"videos": 1, "train_videofolder.txt": 1, "val_videofolder.txt": 0, "test_videofolder.txt": 1}
+    assert (tmp_path / "labels" / "train_videofolder.txt").read_text() == "7 2 1"
+    from PIL import Image
+
+    with Image.open(tmp_path / "frames" / "7" / "000002.jpg") as frame:
+        assert frame.size == (512, 256)
+
+
+def test_sequences_of_otb_have_the_names_of_their_targets(tmp_path, monkeypatch):
+    monkeypatch.setattr(otb2015, "SEQUENCES", ["Jogging", "Human4", "Skating2"])
+    for name in otb2015.SEQUENCES:
+        with zipfile.ZipFile(tmp_path / f"{name}.zip", "w") as archive:
+            archive.writestr(f"{name}/groundtruth_rect.txt", "1,2,3,4")
+    given = ["--download-dir", str(tmp_path), "--target-dir", str(tmp_path / "otb"), "--no-download"]
+    assert len(otb2015.main(given)) == 3
+    for name in ("Jogging-1", "Jogging-2", "Human4-2", "Skating2-2"):
+        assert (tmp_path / "otb" / name / "groundtruth_rect.txt").is_file()
