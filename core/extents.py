@@ -11,6 +11,7 @@ those shapes alone for which all guards give the same answers. Where Python need
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import numbers
 import operator
@@ -18,6 +19,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from typing import Any
 
 LOWEST = 2  # lengths of 0 and 1 broadcast and make other strides: shapes that have them are classes of their own
@@ -28,11 +30,13 @@ Terms = dict[Monomial, int]
 class Space:
     """The symbols of one trace, and what was presumed of them.
 
-    guards: conditions as source over the names of the symbols, in the order in which they came. pinned: symbols of which
+    large: whether what algebra does not decide has the answer that it has for all lengths that are large enough and
+    divide evenly; otherwise the hint has it, and it is a guard. guards: conditions as source over the names of the symbols, in the order in which they came. pinned: symbols of which
     the number was needed, and the line that did.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, large: bool = False) -> None:
+        self.large = large
         self.symbols: list[Symbol] = []
         self.guards: dict[str, None] = {}
         self.pinned: dict[Symbol, str] = {}
@@ -76,13 +80,13 @@ class Symbol:
 class Rounded:
     """A whole number from 0 on that is no polynomial: the floor of a quotient, the whole part of a `Ratio`.
 
-    Those of one space with the same text are the same.
+    of: dividend and divisor, or the ratio. Those of one space with the same text are the same.
     """
 
     low = 0
 
     def __init__(self, text: str, hint: int, *of: Any):
-        self.text, self.hint, self.key = text, hint, (1, 0, text)
+        self.text, self.hint, self.key, self.of = text, hint, (1, 0, text), of
         self._symbols = {s for x in of if isinstance(x, (Extent, Ratio)) for s in x.symbols()}
         self._space = next(x.space for x in of if isinstance(x, (Extent, Ratio)))
 
@@ -226,6 +230,8 @@ class Extent:
             return how in (">", ">=", "!=")
         if answers is None and high is not None and (high < 0 or (high == 0 and how in ("<=", ">"))):
             return how in ("<", "<=")
+        if self.space.large:
+            return compare(difference.at_large(), 0)
         answer = compare(difference.hint, 0)
         self.space.guard(f"{self} {how if answer else _OPPOSITE[how]} {other}")
         return answer
@@ -251,6 +257,17 @@ class Extent:
         low = constant if all(c >= 0 for c in shifted.values()) else None
         high = constant if all(c <= 0 for c in shifted.values()) else None
         return low, high
+
+    def at_large(self) -> Fraction:
+        """A number of the sign that the expression has for large lengths, 0 where it is 0: of the highest power.
+
+        Floors count as what they are the floor of, and symbols as powers of one length, the later ones higher.
+        """
+        powers: dict[tuple[int, ...], Fraction] = {}
+        for power, c in _powers(self).items():
+            powers[power] = powers.get(power, Fraction(0)) + c
+        left = {power: c for power, c in powers.items() if c}
+        return left[max(left, key=lambda power: (sum(power), power[::-1]))] if left else Fraction(0)
 
     # ------------------------------------------------------------------ what needs the number
 
@@ -438,6 +455,35 @@ def evaluated(value: Any, lengths: dict[str, int]) -> Any:
     if type(value) is slice:
         return slice(*(evaluated(v, lengths) for v in (value.start, value.stop, value.step)))
     return type(value)(evaluated(v, lengths) for v in value) if type(value) in (tuple, list) else value
+
+
+def _powers(value: Any) -> dict[tuple[int, ...], Fraction]:
+    """An expression as a polynomial with fractions: coefficients by the powers of the symbols, in their order."""
+    if type(value) is not Extent:
+        return {(): Fraction(value)}
+    total: dict[tuple[int, ...], Fraction] = {}
+    for monomial, c in value.terms.items():
+        product = {(): Fraction(c)}
+        for atom in monomial:
+            if type(atom) is Symbol:
+                factor = {(0,) * atom.key[1] + (1,): Fraction(1)}
+            elif len(atom.of) == 2 and len(by := _powers(atom.of[1])) == 1:
+                ((power, scale),) = by.items()
+                factor = {_moved(p, power, -1): d / scale for p, d in _powers(atom.of[0]).items()}
+            else:  # what is known of it is its size
+                factor = {(): Fraction(atom.hint)}
+            product = {_moved(p, q, 1): c * d for p, c in product.items() for q, d in factor.items()}
+        for power, d in product.items():
+            total[power] = total.get(power, Fraction(0)) + d
+    return total
+
+
+def _moved(power: tuple[int, ...], by: tuple[int, ...], sign: int) -> tuple[int, ...]:
+    """The powers of a product, or of a quotient, without zeros at the end."""
+    found = [a + sign * b for a, b in itertools.zip_longest(power, by, fillvalue=0)]
+    while found and not found[-1]:
+        found.pop()
+    return tuple(found)
 
 
 def bounds_of(part: slice, n: Any) -> tuple[Any, Any, int]:

@@ -147,7 +147,7 @@ def meta(shape: Sequence[int], dtype) -> Tensor:
     """A tensor without memory, on which shapes and dtypes are inferred; MXNetError for a negative length."""
     if min(shape, default=0) < 0:
         raise MXNetError(f"the lengths of a shape are from 0 on, given {tuple(shape)}")
-    return torch.empty(tuple(shape), dtype=torch_dtype(dtype), device="meta")
+    return symbolic.empty(shape, torch_dtype(dtype))
 
 
 def is_meta(tensor: Tensor) -> bool:

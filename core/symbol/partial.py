@@ -1,8 +1,8 @@
 """Shapes of which only some extents are known: what follows from them, forwards and backwards.
 
 The operators' relations (`core.ops.relations`) tell extents of inputs and results from each other. Where they do not
-tell all of a result, the operator is run twice on tensors without memory, with two numbers in place of what is unknown:
-extents of the result that differ are unknown too.
+tell all of a result, the operator is run on tensors without memory in which what is unknown is a symbol
+(`core.extents`): extents of the result that are expressions of it are unknown too.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from core.base import MXNetError
+from core.extents import Extent, Space
 from core.ops.relations import UNKNOWN, Extents, merged
 from core.symbol.graph import Node, is_open
 
-_PROBES = (2520, 5040)  # both are multiples of 1 to 10, for operators that split
+HINT = 5040  # what tensors without memory have for a length that is unknown; no extent follows from it
 
 
 def shapes(
@@ -83,17 +84,13 @@ def _relate(node: Node, of: Callable, refine: Callable) -> None:
 
 
 def _forward(node: Node, inputs: tuple, outputs: Callable) -> list:
-    results = []
-    for probe in _PROBES:
-        filled = [tuple(probe if n == UNKNOWN else n for n in s) for s in inputs]
-        try:
-            results.append(outputs(node, filled))
-        except (MXNetError, RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError):
-            return []  # the operator does not work on these numbers, which says nothing of others
-    found = [
-        tuple(n if n == m else UNKNOWN for n, m in zip(a, b)) if len(a) == len(b) else None
-        for a, b in zip(*results, strict=True)
-    ]
+    space = Space(large=True)
+    unknown = space.symbol(HINT)
+    try:
+        results = outputs(node, [tuple(unknown if n == UNKNOWN else n for n in s) for s in inputs])
+    except (MXNetError, RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError):
+        return []  # the operator needs the number, or does not work on large ones
+    found = [tuple(UNKNOWN if space.pinned or type(n) is Extent else n for n in shape) for shape in results]
     if is_open(node):  # a first state, whose batch size is that of what follows; or a range to an end that is not told
         found = [tuple(UNKNOWN if node.parsed.get("infer_range") else n or UNKNOWN for n in found[0])]
     return found

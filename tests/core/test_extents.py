@@ -115,3 +115,10 @@ def test_attributes_take_extents_as_they_are(space):
     assert parsed["shape"] == (n, -1) and type(parsed["shape"][0]) is Extent and not space.pinned
     assert type(TABLE["_arange"].parse({"start": n})["start"]) is Extent
     assert np.isclose(values(TABLE["_mul_scalar"].parse({"scalar": 1 / n})["scalar"], {"n0": 8}), 0.125)
+
+
+def test_large_lengths_decide_what_algebra_leaves_open():
+    space = Space(large=True)
+    n = space.symbol(5040)
+    assert n > 1000 and n >= 1000 and n % 11 == 0 and not n < 3 * n // 4 and n // 7 * 7 == n and n * n > 100 * n
+    assert n // 2 + n // 2 == n and n != 5040 and not space.guards and not space.pinned

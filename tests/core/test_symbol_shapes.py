@@ -381,3 +381,10 @@ def test_of_the_parameters_of_recurrent_networks_those_of_unknown_lengths_share_
 )  # fmt: skip
 def test_what_is_broadcast_has_a_shape_as_far_as_it_is_known(a, b, expected):
     assert sym.broadcast_add(_var("a", *a), _var("b", *b)).infer_shape_partial()[1] == [expected]
+
+
+@pytest.mark.parametrize("parts", [2, 3, 10, 11, 13])
+def test_parts_of_an_axis_of_unknown_length(parts):
+    # MXNet 1.9.1, into however many parts
+    assert sym.split(x, num_outputs=parts, axis=0).infer_shape_partial(x=(0, 4))[1] == [(0, 4)] * parts
+    assert sym.slice_axis(x, axis=0, begin=0, end=3000).infer_shape_partial(x=(0, 4))[1] == [(0, 4)]
