@@ -24,6 +24,7 @@ from . import (
     sampled_block,
     seq2seq_encoder_decoder,
     sequence_sampler,
+    state_dict,
     text_classification,
     text_cnn,
     train,
@@ -69,6 +70,7 @@ from .registry import get_model, list_models
 from .sampled_block import ISDense, NCEDense, SparseISDense, SparseNCEDense
 from .seq2seq_encoder_decoder import Seq2SeqDecoder, Seq2SeqEncoder, Seq2SeqOneStepDecoder
 from .sequence_sampler import BeamSearchSampler, BeamSearchScorer, HybridBeamSearchSampler, SequenceSampler
+from .state_dict import load_state_dict, save_state_dict
 from .text_classification import FastTextClassificationModel, SentimentNet
 from .text_cnn import TextCNN
 from .transformer import (
@@ -113,6 +115,7 @@ __all__ = [
     *sampled_block.__all__,
     *seq2seq_encoder_decoder.__all__,
     *sequence_sampler.__all__,
+    *state_dict.__all__,
     *text_classification.__all__,
     *text_cnn.__all__,
     *transformer.__all__,

@@ -1,4 +1,4 @@
-"""Checkpoints of Hugging Face's transformers, read and written: BERT, RoBERTa, DistilBERT, GPT-2 and XLNet.
+"""Checkpoints of Hugging Face's transformers, read and written: BERT, RoBERTa, DistilBERT, GPT-2, XLNet, Transformer-XL.
 
 huggingface.json says, for each type of model, which settings and parameters there are which here.  In names of
 layers `{}` is the number; "transposed" swaps the axes, "behind" leaves out rows at the beginning, "plus" adds a row
@@ -22,7 +22,8 @@ from core.files.text import read_json
 from gluon import hub, nn
 
 from ..data.pretrained_text import EVERY_FILE, read_tokenizer
-from . import bert, gpt2, xlnet
+from . import bert, gpt2, transformer_xl, xlnet
+from .transfo_xl import load_transfo_xl, save_transfo_xl
 
 __all__ = ["load_huggingface", "save_huggingface"]
 
@@ -35,7 +36,8 @@ def load_huggingface(folder, ctx=None, ignore_extra=False, **heads):
 
     heads: use_pooler, use_classifier and use_decoder of a BERT, use_decoder of a RoBERTa; a head that is not named is
     there if the checkpoint has it.  Parameters are float32.  MXNetError for types of model that are not known, for
-    parameters that the checkpoint lacks, and for those that the network has no place for unless ignore_extra.
+    parameters that the checkpoint lacks, and for those that the network has no place for unless ignore_extra.  A
+    Transformer-XL comes without vocabulary and tokenizer, None, for they are pickled there.
     """
     if os.fspath(folder).startswith(hub.SCHEME):
         folder = hub.fetch_folder(hub.parse(os.fspath(folder)), EVERY_FILE)
@@ -43,8 +45,12 @@ def load_huggingface(folder, ctx=None, ignore_extra=False, **heads):
     names = _table()
     config = _config(folder)
     kind = config.get("model_type")
+    if kind == "transfo-xl":
+        if heads or ignore_extra:
+            raise TypeError("a TransformerXL has no heads to choose, and no parameters to leave out")
+        return load_transfo_xl(folder, config, ctx), None, None
     if kind not in names["types"]:
-        known = ", ".join(names["types"])
+        known = ", ".join([*names["types"], "transfo-xl"])
         raise MXNetError(
             f"{folder} has a model of type {kind!r}.{nearest(str(kind), names['types'])} Known are: {known}"
         )
@@ -83,7 +89,7 @@ def load_huggingface(folder, ctx=None, ignore_extra=False, **heads):
 
 
 def save_huggingface(net, folder, vocab=None, tokenizer=None):
-    """Writes a BERT, RoBERTa, DistilBERT, GPT-2 or XLNet to a folder that transformers' `from_pretrained` reads.
+    """Writes a BERT, RoBERTa, DistilBERT, GPT-2, XLNet or Transformer-XL to a folder that transformers' `from_pretrained` reads.
 
     config.json and model.safetensors come from the network.  vocab: its words go to vocab.txt, of networks that read
     word pieces; for byte pairs it takes the tokenizer, too: vocab.json and merges.txt.  MXNetError for other networks,
@@ -91,10 +97,14 @@ def save_huggingface(net, folder, vocab=None, tokenizer=None):
 
     >>> save_huggingface(bert, "folder", vocab)  # doctest: +SKIP
     """
+    if isinstance(net, transformer_xl.TransformerXL):
+        if vocab is not None or tokenizer is not None:
+            raise MXNetError("the words of a TransformerXL are not written: transformers wants them pickled")
+        return save_transfo_xl(net, folder)
     table = _table()
     name = next((name for name, kind in table["types"].items() if kind["network"] == type(net).__name__), None)
     if name is None:
-        known = ", ".join(kind["network"] for kind in table["types"].values())
+        known = ", ".join([*(kind["network"] for kind in table["types"].values()), "TransformerXL"])
         raise MXNetError(f"a {type(net).__name__} has no twin in transformers; there are twins of {known}")
     kind, settings = table["types"][name], _settings(net)
     parameters = net._collect_params_with_prefix()
