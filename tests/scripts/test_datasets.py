@@ -5,14 +5,20 @@ import json
 import tarfile
 import zipfile
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from core.base import MXNetError
+from gluoncv.data.tracking_data.track import SubDataset
 from scripts.datasets import (
     camera_moves,
     coco_parts,
+    coco_tracking,
     hmdb51,
+    ilsvrc_det,
+    ilsvrc_vid,
     imagenet,
     kinetics400,
     otb2015,
@@ -201,3 +207,60 @@ def test_sequences_of_otb_have_the_names_of_their_targets(tmp_path, monkeypatch)
     assert len(otb2015.main(given)) == 3
     for name in ("Jogging-1", "Jogging-2", "Human4-2", "Skating2-2"):
         assert (tmp_path / "otb" / name / "groundtruth_rect.txt").is_file()
+
+
+def test_objects_of_coco_become_crops_for_trackers(data, tmp_path):
+    from PIL import Image
+
+    coco_parts.main([str(data / "tiny_coco"), "--target", str(tmp_path), "--hold-out", "12", "--max-objects", "2"])
+    counts = coco_tracking.main(["--target-dir", str(tmp_path), "--instance-size", "255", "--num-threads", "1"])
+    boxes = json.loads((tmp_path / "train2017.json").read_text())
+    whole = json.loads((tmp_path / "annotations" / "instances_train2017.json").read_text())
+    assert counts["train2017"] == len(boxes) == len(whole["images"])
+    entry = whole["annotations"][0]
+    (name,) = [image["file_name"] for image in whole["images"] if image["id"] == entry["image_id"]]
+    left, top, width, height = entry["bbox"]
+    video = f"train2017/{name[:-4]}"
+    assert boxes[video]["00"] == {"000000": [left, top, left + width, top + height]}
+    with Image.open(tmp_path / "crop255" / video / "000000.00.x.jpg") as search:
+        assert search.size == (255, 255)
+    # What the data set of trackers reads.
+    source = SubDataset("COCO", str(tmp_path / "crop255"), str(tmp_path / "train2017.json"), 1, -1, 0)
+    path, box = source.get_image_anno(video, "00", 0)
+    assert Path(path).is_file() and box == boxes[video]["00"]["000000"]
+
+
+def annotation(path, objects) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    entries = "".join(
+        f"<object>{f'<trackid>{track}</trackid>' if track is not None else ''}<bndbox><xmin>{b[0]}</xmin>"
+        f"<ymin>{b[1]}</ymin><xmax>{b[2]}</xmax><ymax>{b[3]}</ymax></bndbox></object>"
+        for track, b in objects
+    )
+    path.write_text(f"<annotation>{entries}</annotation>")
+
+
+def test_videos_and_pictures_of_imagenet_become_crops_for_trackers(tmp_path):
+    from PIL import Image
+
+    def picture(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.full((40, 50, 3), 90, "uint8")).save(path, "JPEG")
+
+    box, name = (10, 10, 30, 30), "ILSVRC2015_val_00000000"
+    for k, tracks in enumerate(([0, 1], [0])):
+        annotation(tmp_path / f"vid/ILSVRC2015/Annotations/VID/val/{name}/{k:06d}.xml", [(t, box) for t in tracks])
+        picture(tmp_path / f"vid/ILSVRC2015/Data/VID/val/{name}/{k:06d}.JPEG")
+    small = ["--num-threads", "1", "--instance-size", "255"]
+    assert ilsvrc_vid.main(["--target-dir", str(tmp_path / "vid"), *small]) == {"train": 0, "val": 1}
+    boxes = json.loads((tmp_path / "vid" / "val.json").read_text())
+    assert boxes == {f"e/{name}": {"00": {"000000": [*map(float, box)], "000001": [*map(float, box)]}}}
+    assert (tmp_path / "vid" / "crop255" / "e" / name / "000001.00.z.jpg").is_file()
+    for folder, stem in (("train/ILSVRC2013_train/n01", "n01_1"), ("val", "v_1")):
+        annotation(tmp_path / f"det/ILSVRC/Annotations/DET/{folder}/{stem}.xml", [(None, box)])
+        picture(tmp_path / f"det/ILSVRC/Data/DET/{folder}/{stem}.JPEG")
+    assert ilsvrc_det.main(["--target-dir", str(tmp_path / "det"), *small]) == {"train": 1, "val": 1}
+    assert set(json.loads((tmp_path / "det" / "train.json").read_text())) == {"a/n01_1"}
+    (tmp_path / "det/ILSVRC/Annotations/DET/val/v_1.xml").write_text("<annotation>")
+    with pytest.raises(MXNetError, match=r"v_1\.xml.*the annotation is damaged"):
+        ilsvrc_det.main(["--target-dir", str(tmp_path / "det"), *small])
