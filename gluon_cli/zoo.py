@@ -94,14 +94,9 @@ def _vision_network(name):
         net(nd.zeros((1, 3, prepared.size, prepared.size)))  # layers learn how many inputs they have
     known = all(extent > 0 for p in net.collect_params().values() for extent in p.shape or (0,))
     published = ["True"] if model_store.has_published_weights(name) else []
-    picture = None
-    if prepared is not None:
-        picture = (
-            f"{prepared.size or 'any size'}, shorter side {prepared.resize or 'as it is'}, {prepared.interpolation}"
-        )
     return {
         "name": card.name, "task": cards.task_of(card.name), "parameters": count(net) if known else None,
-        "picture": picture, "pretrained": published + sources.names(card.name),
+        "input": None if prepared is None else str(prepared), "pretrained": published + sources.names(card.name),
     }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from core.base import MXNetError
 from core.image import imread
 from gluon.block import Block
 from gluon.data.vision import transforms
+from gluoncv.model_zoo.preparation import Frames, Persons, Resized, preparation_of
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 CIFAR = ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010))
@@ -61,6 +62,12 @@ class Preprocessing:
             raise MXNetError(f"a picture has the shape (height, width, 3), got {picture.shape}")
         return self.transform()(picture).expand_dims(0)
 
+    def __str__(self):
+        how = f"{self.interpolation}, smoothed" if self.smoothed else self.interpolation
+        steps = [f"shorter side {self.resize} ({how})"] * bool(self.resize) + [f"middle {self.size}"] * bool(self.size)
+        mean, deviation = (", ".join(f"{v:g}" for v in part) for part in (self.mean, self.deviation))
+        return "; ".join([*steps, f"RGB / 255 less ({mean}) over ({deviation})"])
+
     def transform(self):
         """The same for one picture of a data set: (height, width, 3) of bytes to (3, height, width)."""
         steps = []
@@ -103,21 +110,14 @@ class Card:
     licence: str = "-"
     digest: str = "-"
     file: str = "-"
-    preprocessing: Preprocessing | None = None
+    preprocessing: Preprocessing | Persons | Frames | Resized | None = None
     classes: tuple[str, ...] = field(default=(), repr=False)
 
     def __str__(self):
-        prepared = "-"
-        if self.preprocessing is not None:
-            p = self.preprocessing
-            how = f"{p.interpolation}, smoothed" if p.smoothed else p.interpolation
-            steps = [f"shorter side {p.resize} ({how})"] * bool(p.resize) + [f"middle {p.size}"] * bool(p.size)
-            mean, deviation = (", ".join(f"{v:g}" for v in part) for part in (p.mean, p.deviation))
-            prepared = "; ".join([*steps, f"RGB / 255 less ({mean}) over ({deviation})"])
         some = ", ".join(self.classes[:3]) + (", ..." if len(self.classes) > 3 else "")
         lines = {
             "task": self.task, "weights": self.origin, "licence": self.licence, "digest": self.digest, "file": self.file,
-            "picture": prepared, "classes": f"{len(self.classes)}: {some}" if self.classes else "-",
+            "input": self.preprocessing or "-", "classes": f"{len(self.classes)}: {some}" if self.classes else "-",
         }  # fmt: skip
         return "\n".join([self.name, *(f"  {key}: {value}" for key, value in lines.items())])
 
@@ -127,8 +127,8 @@ def task_of(name: str) -> str:
     return next((task for pattern, task in TASKS if re.match(pattern, name)), "classification")
 
 
-def preprocessing_of(name: str) -> Preprocessing | None:
-    """How GluonCV prepares the pictures of a network; None where it takes more than a picture, as poses and videos do."""
+def preprocessing_of(name: str) -> Preprocessing | Persons | Frames | Resized | None:
+    """How GluonCV makes the inputs of a network; None for trackers, which compare two places of two pictures."""
     task = task_of(name)
     if name.startswith("cifar_"):
         return Preprocessing(32, 0, mean=CIFAR[0], deviation=CIFAR[1])
@@ -142,13 +142,13 @@ def preprocessing_of(name: str) -> Preprocessing | None:
         return Preprocessing(
             0, next(size for group, size in zip(sizes.groups(), (int(sizes[1] or 0), 416, 512, 800)) if group)
         )
-    return None
+    return preparation_of(name, task)
 
 
-def smoothed(name: str) -> Preprocessing | None:
+def smoothed(name: str):
     """The same as networks of PyTorch's libraries are used to it."""
     found = preprocessing_of(name)
-    return found and replace(found, smoothed=bool(found.resize))
+    return replace(found, smoothed=bool(found.resize)) if isinstance(found, Preprocessing) else found
 
 
 def card(name: str, classes=(), **facts) -> Card:
@@ -156,6 +156,13 @@ def card(name: str, classes=(), **facts) -> Card:
     classes = classes if isinstance(classes, (list, tuple)) else ()
     found = Card(name, task_of(name), preprocessing=preprocessing_of(name), classes=tuple(classes))
     return replace(found, **{key: value for key, value in facts.items() if value is not None})
+
+
+def of_segments(card: Card, net) -> Card:
+    """The card of a network that may take several parts of a video at once."""
+    if not isinstance(card.preprocessing, Frames):
+        return card
+    return replace(card, preprocessing=replace(card.preprocessing, segments=getattr(net, "num_segments", 1)))
 
 
 def chosen(names, task: str | None = None, filter: str | None = None) -> list[str]:

@@ -24,7 +24,7 @@ def get_model(name, pretrained=False, root=None, ctx=None, **kwargs):
     version of them; a file, a folder or a URL of weights, MXNet's or a state_dict of PyTorch; or weights of others by
     name, "hf://OWNER/NAME", "timm/NAME", "torchvision/NAME" (see `sources.find`). ctx: the device or devices that the
     weights are loaded to. Further keywords go to the network's class. `print(net.card)` tells what is known of the
-    weights, and `net.preprocess(picture)` makes an input of a picture.
+    weights, and `net.preprocess(picture)` makes an input of a picture, of a picture and boxes of persons, or of a video.
     """
     builder = MODELS.get(name.lower())
     if builder is None:
@@ -90,6 +90,7 @@ def builder(
         if path is not None and is_state_dict(path):
             facts["preprocessing"] = facts["preprocessing"] or cards.smoothed(name)
         net.card = cards.card(name, getattr(net, "classes", ()), **facts)
+        net.card = cards.of_segments(net.card, net)
         if net.card.preprocessing is not None:
             net.preprocess = net.card.preprocessing
         return net

@@ -13,7 +13,7 @@ def for_model(net):
     the zoo.
     """
     card = getattr(net, "card", None)
-    if card is None or card.preprocessing is None:
+    if not hasattr(getattr(card, "preprocessing", None), "transform"):
         what = (
             f"{card.name}, a network for {card.task}, has inputs that are"
             if card

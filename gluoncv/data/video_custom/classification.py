@@ -94,19 +94,26 @@ class VideoClsCustom(Dataset):
         if self.video_loader:
             name = path if "." in os.path.basename(path) else f"{path}.{self.video_ext}"
             with VideoReader(name) as video:
-                numbers = [n - 1 for n in self._frames(len(video))]
+                numbers = [n - 1 for n in self.numbers_of(len(video))]
                 frames = video.get_batch(numbers)
             resized = not self.use_decord or self.data_aug == "v1"
         else:
-            numbers, resized = self._frames(duration), True
+            numbers, resized = self.numbers_of(duration), True
             frames = [image.imread(os.path.join(path, self.name_pattern % n), 1).asnumpy() for n in numbers]
+        return self.input_of(frames, resized), target
+
+    def input_of(self, frames, resized=True):
+        """The clips of a sample, of the frames that `numbers_of` names, pictures (H, W, 3) of bytes.
+
+        resized: first to new_width x new_height.
+        """
         if resized and self.new_width > 0 and self.new_height > 0:
             frames = [resample.resize(frame, self.new_width, self.new_height) for frame in frames]
         if self.transform is not None:
             frames = self.transform(frames)
         length = len(frames) // (self.num_segments * self.num_crop) if self.slowfast else self.new_length
         clips = np.stack(frames).reshape(-1, length, 3, self.target_height, self.target_width).transpose(0, 2, 1, 3, 4)
-        return nd.array(clips[:, :, 0] if self.new_length == 1 else clips), target
+        return nd.array(clips[:, :, 0] if self.new_length == 1 else clips)
 
     def _make_dataset(self, directory, setting):
         if not os.path.exists(setting):
@@ -124,7 +131,7 @@ class VideoClsCustom(Dataset):
             raise RuntimeError(f"{setting} lists no videos")
         return clips
 
-    def _frames(self, duration):
+    def numbers_of(self, duration):
         """The numbers, from 1 on, of the frames of all clips of a video."""
         sample = self._sample_val_indices if not self.train else self._sample_train_indices
         starts, skips = (self._sample_test_indices if self.test_mode else sample)(duration)
