@@ -1,5 +1,5 @@
 """What NumPy had when programs for MXNet were written, and removed since: `np.int`, `np.fromstring` of bytes,
-`int(array)` of an array of one element.
+`int(array)` of an array of one element, `np.array` of lists of different lengths.
 
 `restore` brings it back for the whole process, for programs that `core.mxnet` runs; the first use of any warns.
 """
@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import gc
 import sys
 import warnings
@@ -34,6 +35,12 @@ def restore() -> None:
         np.fromstring(b"", np.uint8)
     except ValueError:
         _restore_fromstring()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            np.array([[1], [1, 2]])
+    except ValueError:
+        _restore_ragged_arrays()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -71,6 +78,25 @@ def _restore_fromstring() -> None:
         return np.frombuffer(string.encode("latin-1") if isinstance(string, str) else string, dtype, count).copy()
 
     np.fromstring = fromstring
+
+
+def _restore_ragged_arrays() -> None:
+    of_one_shape = np.array
+
+    def with_objects(function):
+        def call(rows, *args, **options):
+            try:
+                return function(rows, *args, **options)
+            except ValueError as error:
+                if "inhomogeneous" not in str(error):
+                    raise
+            _warn(f"np.{function.__name__} of rows of different lengths")
+            return function(of_one_shape(rows, np.object_), *args, **options)
+
+        return functools.update_wrapper(call, function)
+
+    for name in ("array", "asarray", "sum", "mean"):
+        setattr(np, name, with_objects(getattr(np, name)))
 
 
 class _Converted:

@@ -13,16 +13,10 @@ from .seq2seq_encoder_decoder import (
     Seq2SeqEncoder,
     Seq2SeqOneStepDecoder,
     _nested_sequence_last,
+    cell_class,
 )
 
 __all__ = ["GNMTDecoder", "GNMTEncoder", "GNMTOneStepDecoder", "get_gnmt_encoder_decoder"]
-
-CELLS = {
-    "lstm": rnn.LSTMCell,
-    "gru": rnn.GRUCell,
-    "relu_rnn": lambda *args, **kwargs: rnn.RNNCell(*args, activation="relu", **kwargs),
-    "tanh_rnn": lambda *args, **kwargs: rnn.RNNCell(*args, activation="tanh", **kwargs),
-}
 
 
 class GNMTEncoder(Seq2SeqEncoder):
@@ -211,12 +205,3 @@ def get_gnmt_encoder_decoder(
     settings |= {"attention_cell": attention_cell, "prefix": prefix + "dec_"}
     decoder = GNMTDecoder(params=params, **settings)
     return encoder, decoder, GNMTOneStepDecoder(params=decoder.collect_params(), **settings)
-
-
-def cell_class(cell_type):
-    """What makes a cell of the kind "lstm", "gru", "relu_rnn" or "tanh_rnn"; a class is given back as it is."""
-    if not isinstance(cell_type, str):
-        return cell_type
-    if cell_type not in CELLS:
-        raise ValueError(f"cell_type is one of {', '.join(CELLS)}, or a class, got {cell_type!r}")
-    return CELLS[cell_type]

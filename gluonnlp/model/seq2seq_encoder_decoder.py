@@ -6,9 +6,18 @@ Outputs are (batch, length, units); valid_length is (batch,) or None.
 from __future__ import annotations
 
 from core import nd, sym
-from gluon import Block
+from gluon import Block, rnn
+
+from .attention_cell import make_attention_cell
 
 __all__ = ["Seq2SeqDecoder", "Seq2SeqEncoder", "Seq2SeqOneStepDecoder"]
+
+CELLS = {
+    "lstm": rnn.LSTMCell,
+    "gru": rnn.GRUCell,
+    "relu_rnn": lambda *args, **kwargs: rnn.RNNCell(*args, activation="relu", **kwargs),
+    "tanh_rnn": lambda *args, **kwargs: rnn.RNNCell(*args, activation="tanh", **kwargs),
+}
 
 
 class Seq2SeqEncoder(Block):
@@ -45,3 +54,16 @@ def _nested_sequence_last(data, valid_length):
         return [_nested_sequence_last([step[i] for step in data], valid_length) for i in range(len(data[0]))]
     F = sym if isinstance(data[0], sym.Symbol) else nd
     return F.SequenceLast(F.stack(*data, axis=0), valid_length, use_sequence_length=True)
+
+
+def cell_class(cell_type):
+    """What makes a cell of the kind "lstm", "gru", "relu_rnn" or "tanh_rnn"; a class is given back as it is."""
+    if not isinstance(cell_type, str):
+        return cell_type
+    if cell_type not in CELLS:
+        raise ValueError(f"cell_type is one of {', '.join(CELLS)}, or a class, got {cell_type!r}")
+    return CELLS[cell_type]
+
+
+# Programs of GluonNLP take them under these names.
+_get_attention_cell, _get_cell_type = make_attention_cell, cell_class

@@ -295,6 +295,11 @@ for wrong in (np.ones(2), np.array(["x"])):
         print(int(wrong))
     except (TypeError, ValueError) as error:
         print(type(error).__name__)
+ragged = np.array([[1], [1, 2]])
+print(ragged.dtype, ragged.shape, [len(row) for row in np.array([np.zeros(2), np.zeros(3)])], np.array([1, 2], "int8"))
+rows = [(mx.nd.ones((1,)), mx.nd.ones((1,)) * 2, 3)] * 2  # as a program for transformers counts words
+one, two, three = np.sum(rows, axis=0)
+print(one.asscalar(), two.asscalar(), three)
 print(np.Inf == np.inf, np.product([2, 3]), hasattr(np, "no_such_name"))
 """
 
@@ -308,6 +313,8 @@ def test_what_numpy_removed_is_restored_for_the_program_with_one_warning(tmp_pat
         "2 2.5 2 2.5 1.0 3",
         "TypeError",
         "ValueError",
+        "object (2,) [2, 3] [1 2]",
+        "2.0 4.0 6",
         "True 6 False",
     ], result.stderr
     assert result.stderr.count("Warning") == 1 and "np.int" in result.stderr
