@@ -16,4 +16,7 @@ class Mean:
         for mean, new in zip(self.net.collect_params().values(), self._net.collect_params().values(), strict=True):
             if new._data is not None:
                 value = new.data(self._context)
+                if mean.shape != value.shape:  # which only a forward pass would tell
+                    mean.shape = value.shape
+                    mean.initialize(ctx=self._context, force_reinit=True)
                 mean.set_data(value if self.count == 1 else mean.data() + (value - mean.data()) / self.count)

@@ -31,7 +31,7 @@ from scripts.common.program import missing, program
 from scripts.common.run import ROOT, Run, add_run_arguments
 from scripts.language_model.bptt import begin, detached, perplexity, stretches, vocabulary_of
 from scripts.language_model.kept_model import load, network
-from scripts.language_model.text import add_text_arguments, corpora
+from scripts.language_model.text import add_test_mode_argument, add_text_arguments, corpora, settle_test_mode
 
 
 @program
@@ -131,6 +131,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--batch-size", type=int, default=256, help="texts side by side (default: %(default)s)")
     add("--bptt", type=int, default=20, help="words that gradients go back (default: %(default)s)")
     add("--min_freq", type=int, default=1, help="of words in the vocabulary (default: %(default)s)")
+    add_test_mode_argument(parser)
     add("--eval-only", action="store_true", help="test the model in --output_dir, train nothing")
     folder = ROOT / "checkpoints" / "language_model" / "big"
     add("--output_dir", type=Path, default=folder, help="of the result (default: checkpoints/language_model/big)")
@@ -140,6 +141,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add_list_argument(parser, "--gpu")
     add_run_arguments(parser, run="", seed=1)
     args = parser.parse_args(argv)
+    settle_test_mode(args)
     args.run = args.run or f"big_{args.dataset}".replace("-", "_")
     return args
 

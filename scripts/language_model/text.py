@@ -27,6 +27,18 @@ def add_text_arguments(
     parser.add_argument("--words", type=int, help="use only the first so many words of each part")
 
 
+def add_test_mode_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds --test-mode, which `settle_test_mode` carries out."""
+    parser.add_argument("--test-mode", action="store_true", help="run through on little text, as a trial")
+
+
+def settle_test_mode(args: argparse.Namespace, **smaller) -> None:
+    """With --test-mode, 100 words of each column of a batch are read, and `smaller` are the arguments."""
+    if args.test_mode:
+        args.words = min(args.words or 100 * args.batch_size, 100 * args.batch_size)
+        vars(args).update(smaller)
+
+
 def corpora(folder: Path | None, dataset: str, words: int | None = None) -> tuple[dict[str, list[str]], list[Path]]:
     """The words of the parts "train", "dev" and "test", with <eos> at the end of each line, and the files read.
 

@@ -29,13 +29,14 @@ from scripts.common.averages import Mean
 from scripts.common.devices import add_list_argument, contexts
 from scripts.common.flags import Parser
 from scripts.common.kept import keep
+from scripts.common.means import Means
 from scripts.common.precision import add_dtype_argument, use_dtype
 from scripts.common.program import program
-from scripts.common.run import ROOT, add_run_arguments
+from scripts.common.run import ROOT, Run, add_run_arguments
 from scripts.common.several import Networks
 from scripts.language_model.bptt import begin, detached, perplexity, stretches
 from scripts.language_model.kept_model import description, load, network
-from scripts.language_model.text import add_text_arguments, corpora
+from scripts.language_model.text import add_test_mode_argument, add_text_arguments, corpora, settle_test_mode
 
 # Epochs that may gain nothing until NT-ASGD averages
 WAIT = 5
@@ -75,7 +76,7 @@ def main(argv: list[str] | None = None) -> dict:
             mean.count = len(batches["train"]) * sum(stalled(reached[:e]) for e in range(len(reached)))
         after_step = mean.add if averaging else lambda: None
         shown = run.progress(batches["train"], f"epoch {epoch}")
-        metrics = {"loss": train(net, shown, trainer, args, devices, after_step)}
+        metrics = {"loss": train(run, net, shown, trainer, devices, after_step)}
         tested = mean.net if averaging else net
         metrics["dev_perplexity"] = perplexity(tested, batches["dev"], devices[0])
         run.epoch_done(epoch, metrics, samples=len(parts["train"]))
@@ -111,13 +112,14 @@ def stalled(reached: list[float]) -> bool:
     return any(i > WAIT and reached[i] > min(reached[: i - WAIT]) for i in range(len(reached)))
 
 
-def train(net, batches, trainer, args: argparse.Namespace, devices: list, after_step: Callable[[], None]) -> float:
+def train(run: Run, net, batches, trainer, devices: list, after_step: Callable[[], None]) -> float:
     """One pass over the text, whose columns the devices share; the mean cross-entropy of a word, without penalties."""
+    args, means = run.args, Means(run, run.args.log_interval)
     loss_function = SoftmaxCrossEntropyLoss()
     ar = nlp.loss.ActivationRegularizationLoss(args.alpha)
     tar = nlp.loss.TemporalActivationRegularizationLoss(args.beta)
     parameters = [p for p in net.collect_params().values() if p.grad_req != "null"]
-    total, states = 0.0, None
+    states = None
     for batch in batches:
         pieces = list(zip(*(split_and_load(field, devices, batch_axis=1) for field in batch), strict=True))
         states = states or [net.begin_state(batch_size=x.shape[1], ctx=x.context) for x, _ in pieces]
@@ -134,8 +136,8 @@ def train(net, batches, trainer, args: argparse.Namespace, devices: list, after_
         nlp.utils.clip_grad_global_norm(parameters, args.clip)
         trainer.step(1)
         after_step()
-        total += sum(float(loss.asscalar()) for loss in losses)
-    return total / len(batches)
+        means.add(loss=sum(float(loss.asscalar()) for loss in losses))
+    return means.row()["loss"]
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
@@ -180,6 +182,10 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
         help="of the model of the epoch that does best on the dev part (default: checkpoints/language_model/model)",
     )
     parser.add_argument("--save", help="file that gets the parameters of that model, too")
+    parser.add_argument(
+        "--log-interval", type=int, default=0, metavar="N", help="batches between lines in the log (default: none)"
+    )
+    add_test_mode_argument(parser)
     parser.add_argument("--eval_only", action="store_true", help="test the model in --output_dir, train nothing")
     add_list_argument(parser, "--gpu")
     add_dtype_argument(parser)
@@ -188,6 +194,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     if known.dataset != "wikitext-2":
         parser.set_defaults(**SMALL)
     args = parser.parse_args(argv)
+    settle_test_mode(args, emsize=200, nhid=200, nlayers=1, epochs=3)
     args.run = args.run or f"{'awd_' if args.weight_dropout else ''}{args.model}_{args.dataset}".replace("-", "_")
     return args
 

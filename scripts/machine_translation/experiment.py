@@ -13,6 +13,7 @@ from core import autograd
 from scripts.common.averages import Mean
 from scripts.common.devices import add_gpu_argument, context_of, contexts, spread
 from scripts.common.environment import checksums
+from scripts.common.means import Means
 from scripts.common.precision import add_dtype_argument
 from scripts.common.run import Run, add_run_arguments
 from scripts.common.several import Networks
@@ -92,25 +93,43 @@ class Experiment:
                 for part in ("train", "dev")
             )
             if mean:  # what a resumed run has averaged already
-                past = max(epoch - 1 - (self.args.epochs - self.args.average_start), 0)
-                mean.count = past * -(-len(batches) // self.args.num_accumulated)
-            after_step = mean.add if mean and epoch > self.args.epochs - self.args.average_start else lambda: None
+                averaged = self.args.num_averages if self._averages_epochs else self.args.average_start
+                past = max(epoch - 1 - (self.args.epochs - averaged), 0)
+                mean.count = past * (1 if self._averages_epochs else -(-len(batches) // self.args.num_accumulated))
+            averages = mean and not self._averages_epochs and epoch > self.args.epochs - self.args.average_start
+            after_step = mean.add if averages else lambda: None
             shown = self.run.progress(batches, f"epoch {epoch}")
-            metrics = {"loss": train(net, shown, trainer, *how, after_step)}
+            means = Means(self.run, self.args.log_interval)
+            metrics = {"loss": train(net, shown, trainer, *how, after_step, means)}
+            if mean and self._averages_epochs and epoch > self.args.epochs - self.args.num_averages:
+                mean.add()
             metrics["dev_perplexity"] = perplexity(net, dev, self.context)
+            if getattr(self.args, "validate_on_test_data", False):
+                metrics["test_bleu"] = self._bleu(self._translate(net, self.samples["test"]))
             self.run.epoch_done(epoch, metrics, samples=len(self.samples["train"]))
         net = mean.net if mean else net
         translations = self._translate(net, self.samples["test"])
         for (source, reference), translation in list(zip(self.text["test"], translations, strict=True))[:3]:
             self.run.record.say(f"{source} -> {translation} (reference: {reference})")
-        references = [parallel_text.whole(reference) for _, reference in self.text["test"]]
-        return self.run.finish("dev_perplexity", bleu=bleu(*self._detokenized(translations, references)))
+        return self.run.finish("dev_perplexity", bleu=self._bleu(translations))
+
+    @property
+    def _averages_epochs(self) -> bool:
+        """Whether the test is of the mean of what the last --num_averages epochs ended with."""
+        return getattr(self.args, "average_checkpoint", False)
 
     def _mean(self, net) -> Mean | None:
-        """What holds the mean of the parameters over the last --average_start epochs, where that is asked for."""
-        if not getattr(self.args, "average_start", 0):
+        """What holds the mean of parameters: of the last --num_averages epochs, or over the steps of the last
+        --average_start, where that is asked for.
+        """
+        if not self._averages_epochs and not getattr(self.args, "average_start", 0):
             return None
         return Mean(net, self._make(self.args, self.subwords.vocab, self.subwords.source_vocab), self.context)
+
+    def _bleu(self, translations: list[str]) -> float:
+        """BLEU of translations of the test part."""
+        references = [parallel_text.whole(reference) for _, reference in self.text["test"]]
+        return bleu(*self._detokenized(translations, references))
 
     def _detokenized(self, translations: list[str], references: list[str]) -> tuple[list[str], list[str], str]:
         """Both as they are compared, and the tokenizer of BLEU."""
@@ -143,11 +162,11 @@ class Experiment:
 
 def train(
     net, batches, trainer, devices: mx.Context | list[mx.Context], epsilon: float = 0.0, clip: float | None = None, accumulate: int = 1,
-    after_step: Callable[[], None] = lambda: None,
+    after_step: Callable[[], None] = lambda: None, means: Means | None = None,
 ) -> float:  # fmt: skip
     """One pass of training; the mean loss of a piece. epsilon, clip: as in `Experiment`.
 
-    devices: one, or several that share each batch. accumulate: batches for one step.
+    devices: one, or several that share each batch. accumulate: batches for one step. means: says how it goes.
     """
     devices = devices if isinstance(devices, list) else [devices]
     parameters = [p for p in net.collect_params().values() if p.grad_req != "null"]
@@ -159,7 +178,10 @@ def train(
         with autograd.record():
             parts = [_losses(net, part, epsilon)[0] for part in zip(*(spread(f, devices) for f in batch), strict=True)]
             autograd.backward([losses.sum() / (pieces * accumulate) for losses in parts])
-        total, count = total + sum(float(losses.sum().asscalar()) for losses in parts), count + pieces
+        of_batch = sum(float(losses.sum().asscalar()) for losses in parts)
+        total, count = total + of_batch, count + pieces
+        if means is not None:
+            means.add(loss=of_batch / pieces)
         if number % accumulate and number < len(batches):
             continue
         if clip is not None:

@@ -78,6 +78,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--bucket_ratio", type=float, default=0.0, help="how much larger batches of short ones are (default: 0)")
     add_length_arguments(parser, 50)
     add("--lr_update_factor", type=float, default=0.5, help="of the rate, an epoch (default: %(default)s)")
+    add("--validate_on_test_data", type=bool, default=False, help="translate the test part after each epoch, too")
     add("--clip", type=float, default=5.0, help="highest norm of the gradients (default: %(default)s)")
     add_experiment_arguments(
         parser, dataset="IWSLT2015", languages=("en", "vi"), lr=1e-3, dropout=0.2, epochs=40, lp_alpha=1.0,

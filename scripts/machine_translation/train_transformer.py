@@ -134,6 +134,8 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--bucket_ratio", type=float, default=0.0, help="how much larger batches of short ones are (default: 0)")
     add("--num_accumulated", type=int, default=1, help="batches for one step (default: %(default)s)")
     add("--average_start", type=int, default=5, help="last epochs over whose steps parameters are averaged, 0: none")
+    add("--average_checkpoint", action="store_true", help="test the mean of what the last epochs ended with instead")
+    add("--num_averages", type=int, default=5, help="so many epochs (default: %(default)s)")
     add("--full", action="store_true", help="test on all of newstest2014, not only what was written in --src_lang")
     add("--bleu", choices=("tweaked", "13a", "intl"), help="what cuts texts for BLEU (default: as the data are)")
     add_length_arguments(parser, -1)

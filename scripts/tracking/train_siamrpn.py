@@ -27,6 +27,7 @@ from gluoncv.model_zoo import get_model
 from scripts.common.devices import add_count_argument, add_cpu_argument, contexts, settle, spread
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
+from scripts.common.foreign import add_idle_arguments
 from scripts.common.means import Means
 from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
 from scripts.common.program import program
@@ -64,27 +65,35 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
 
     net = get_model(args.model, pretrained=args.use_pretrained, bz=args.batch_size, is_train=True)
     settle(net, devices, mx.init.Xavier())
+    if args.resume_params:
+        net.load_parameters(args.resume_params, ctx=devices)
+    if args.accumulate > 1:
+        net.collect_params().setattr("grad_req", "add")
     if args.mode == "hybrid":
         net.hybridize(static_alloc=True, static_shape=True)
     if args.no_wd:
         decay_weights_only(net)
     optimizer = {
-        "lr_scheduler": schedule(args, args.num_epochs, max(len(batches), 1)), "learning_rate": args.lr,
+        "lr_scheduler": schedule(args, args.num_epochs, max(len(batches) // args.accumulate, 1)), "learning_rate": args.lr,
         "momentum": args.momentum, "wd": args.wd,
+        "begin_num_update": args.start_epoch * len(batches) // args.accumulate,
     }  # fmt: skip
     trainer = Trainer(net.collect_params(), "sgd", optimizer)
     watch_overflow(trainer, args.dtype)
     criterion = SiamRPNLoss(args.batch_size)
 
-    for epoch in run.epochs(args.num_epochs, net, trainer):
+    for epoch in run.epochs(args.num_epochs, net, trainer, first=args.start_epoch + 1):
         means = Means(run, args.log_interval)
-        for batch in run.progress(batches, f"epoch {epoch}"):
+        for number, batch in enumerate(run.progress(batches, f"epoch {epoch}"), 1):
             parts = zip(*(spread(part, devices) for part in batch[:5]), strict=True)
             with autograd.record():
                 found = [_losses(net, criterion, *part) for part in parts]
                 losses = [args.cls_weight * cls + args.loc_weight * loc for cls, loc in found]
                 backward(losses, trainer, args.dtype)
-            trainer.step(len(devices))  # both losses are means over the batch of a device
+            if number % args.accumulate == 0 or number == len(batches):
+                trainer.step(len(devices) * args.accumulate)  # both losses are means over the batch of a device
+                if args.accumulate > 1:
+                    net.collect_params().zero_grad()
             cls, loc = (list(part) for part in zip(*found, strict=True))
             means.add(loss=losses, class_loss=cls, place_loss=loc)
         run.epoch_done(epoch, means.row(), samples=len(batches) * whole)
@@ -112,6 +121,13 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
         help="name in the model zoo (default: %(default)s)",
     )
     add("--use-pretrained", action="store_true", help="begin with the published weights")
+    add("--resume-params", help="file of parameters to begin with")
+    add("--start-epoch", type=int, default=0, help="epochs that --resume-params has had")
+    add("--accumulate", type=int, default=1, help="batches for one step (default: %(default)s)")
+    add_idle_arguments(
+        parser, ("--no-val", "--syncbn"), ("--base-lr", "--is-train"), "there is no test while it trains, no layer "
+        "that --syncbn changes, and --lr is the rate",
+    )  # fmt: skip
     add("--cls-weight", type=float, default=1.0, help="weight of the loss of classes (default: %(default)s)")
     add("--loc-weight", type=float, default=1.2, help="weight of the loss of places (default: %(default)s)")
     add_batch_arguments(parser, 128, "pairs")
@@ -121,6 +137,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add_cpu_argument(parser)
     add_schedule_arguments(parser, "20,30,40")
     add_dtype_argument(parser, float16=True)
+    add("--use-amp", dest="dtype", action="store_const", const="float16", help="the same as --dtype float16")
     add_interval_arguments(parser, "--save-frequency", save=1)
     add_run_arguments(parser, "siamrpn", "--logging-file")
     return parser.parse_args(argv)

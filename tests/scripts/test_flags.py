@@ -21,6 +21,8 @@ from scripts.gan import demo_srgan, train_cgan, train_srgan, train_wgan
 from scripts.image_classification import train_cifar10, train_imagenet
 from scripts.image_classification import validate as validate_classifier
 from scripts.instance_segmentation import eval_mask_rcnn, train_mask_rcnn
+from scripts.language_model import large_word_language_model, word_language_model
+from scripts.machine_translation import train_gnmt, train_transformer
 from scripts.object_detection import train_faster_rcnn, train_ssd, train_yolo3
 from scripts.pose_estimation import train_simple_pose, validate
 from scripts.semantic_segmentation import test as segmentation
@@ -175,3 +177,22 @@ def test_one_gpu_by_its_number():
     assert context_of(parser.parse_args([])) == cpu()
     with pytest.raises(SystemExit, match="GPU 99 asked for"):
         context_of(parser.parse_args(["--gpu", "99"]))
+
+
+def test_command_lines_of_gluonnlp_for_language_models():
+    args = word_language_model.parse_args(["--test_mode", "--batch_size", "8", "--log-interval", "3"])
+    assert (args.words, args.emsize, args.nhid, args.nlayers, args.epochs) == (800, 200, 200, 1, 3)
+    assert args.log_interval == 3 and word_language_model.parse_args([]).words is None
+    assert large_word_language_model.parse_args(["--test-mode", "--words", "50"]).words == 50
+
+
+def test_command_lines_of_gluonnlp_for_translators():
+    args = train_transformer.parse_args(["--average_checkpoint", "--num_averages", "3"])
+    assert (args.average_checkpoint, args.num_averages) == (True, 3)
+    assert train_gnmt.parse_args(["--validate_on_test_data", "1"]).validate_on_test_data
+
+
+def test_command_lines_of_gluoncv_for_trackers_in_full():
+    given = "--resume-params a --start-epoch 2 --accumulate 4 --use-amp --no-val --is-train True --base-lr 0.1 --syncbn"
+    args = train_siamrpn.parse_args(given.split())
+    assert (args.resume_params, args.start_epoch, args.accumulate, args.dtype) == ("a", 2, 4, "float16")

@@ -19,7 +19,17 @@ TRANSFORMER = ["--num_units", 16, "--hidden_size", 16, "--num_layers", 1, "--num
 GNMT = ["--num_hidden", 8, "--batch_size", 10, "--num_buckets", 2, "--bucket_ratio", 0.5, "--lr", 0.01]
 
 
-@pytest.mark.parametrize(("main", "more"), [(train_transformer.main, TRANSFORMER), (train_gnmt.main, GNMT)])
+AVERAGED = ["--average_checkpoint", "--num_averages", 2, "--log_interval", 1]
+
+
+@pytest.mark.parametrize(
+    ("main", "more"),
+    [
+        (train_transformer.main, TRANSFORMER),
+        (train_transformer.main, [*TRANSFORMER, *AVERAGED]),
+        (train_gnmt.main, [*GNMT, "--validate_on_test_data", 1]),
+    ],
+)
 def test_a_run_translates_and_goes_on_to_the_same_numbers(data, programs, main, more):
     for package in ("sentencepiece", "sacrebleu"):
         pytest.importorskip(package)
@@ -29,6 +39,8 @@ def test_a_run_translates_and_goes_on_to_the_same_numbers(data, programs, main, 
     whole = programs.record("whole")
     assert whole["epochs"][1]["dev_perplexity"] < whole["epochs"][0]["dev_perplexity"]
     assert 0 <= whole["final"]["bleu"] < 100
+    if main is train_gnmt.main:
+        assert whole["epochs"][-1]["test_bleu"] == whole["final"]["bleu"]
     programs.interrupted(main, *arguments, rows=2, into="again")
     programs(main, *arguments, "--resume", into="again")
     assert programs.record("again") == whole

@@ -11,7 +11,8 @@ from gluoncv.model_zoo import get_model
 from scripts.tracking import demo, eval_siamrpn, train_siamrpn
 
 
-def test_training_and_resuming(programs, tmp_path):
+@pytest.mark.parametrize("more", [[], ["--accumulate", 2, "--start-epoch", 1]])
+def test_training_and_resuming(programs, tmp_path, more):
     rng = np.random.RandomState(0)
     for k in range(2):
         picture = rng.randint(0, 80, (511, 511, 3)).astype("uint8")
@@ -20,7 +21,7 @@ def test_training_and_resuming(programs, tmp_path):
     boxes = {f"video{k}": {"00": {"000000": [0, 0, 40, 40]}} for k in range(2)}
     (tmp_path / "det/train.json").write_text(json.dumps(boxes))
     given = ["--data-dir", tmp_path, "--sources", "det", "--videos-per-epoch", 1, "--batch-size", 1]
-    program = [train_siamrpn.main, *given, "--num-epochs", 2, "--lr", 0.001, "--no-wd"]
+    program = [train_siamrpn.main, *given, "--num-epochs", 2 + len(more) // 4, "--lr", 0.001, "--no-wd", *more]
     whole = programs(*program, into="whole")
     record = programs.record("whole")
     assert len(record["epochs"]) == 2 and np.isfinite(whole["loss"])
