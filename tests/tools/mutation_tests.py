@@ -33,6 +33,7 @@ ANY = {
         tests/core/test_autograd.py tests/core/test_symbol_control_flow.py""",
     "core/numpy/": "tests/core/test_numpy_2.py tests/core/test_numpy.py tests/core/test_names_of_2.py",
     "core/ops/": "tests/core/ops/test_sweep.py tests/core/ops/test_variations.py tests/core/test_symbol_shapes.py",
+    "core/symbol/recorded.py": "tests/gluon/test_hybridize.py tests/gluon/test_usage.py",
     "core/symbol/": """tests/core/test_symbol.py tests/core/test_symbol_export.py tests/core/test_symbol_shapes.py
         tests/core/test_symbol_control_flow.py tests/core/test_executor.py""",
     "core/": "tests/core/test_programs.py tests/core/test_ndarray.py tests/core/test_module.py tests/gluon/test_usage.py",

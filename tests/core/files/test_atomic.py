@@ -2,6 +2,7 @@
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -64,9 +65,29 @@ def test_an_empty_file_that_is_held_open_is_filled(tmp_path):
 
 
 def test_content_is_on_the_disk_before_it_has_the_name(tmp_path, monkeypatch):
+    """And the name is, when the writer goes on: what is fsynced, and when."""
     steps = []
     fsync, replace = os.fsync, os.replace
-    monkeypatch.setattr(os, "fsync", lambda n: steps.append(("fsync", os.fstat(n).st_size)) or fsync(n))
-    monkeypatch.setattr(os, "replace", lambda a, b: steps.append(("replace", os.path.getsize(a))) or replace(a, b))
-    write_bytes(tmp_path / "x", b"12345")
-    assert steps[:2] == [("fsync", 5), ("replace", 5)]
+
+    def synced(descriptor):
+        status = os.fstat(descriptor)
+        steps.append("folder" if stat.S_ISDIR(status.st_mode) else ("file", status.st_size))
+        return fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", lambda a, b: steps.append(("name", os.path.getsize(a))) or replace(a, b))
+    for content in (b"12345", b"123"):  # a new file, and one that is there
+        steps.clear()
+        write_bytes(tmp_path / "x", content)
+        assert steps == [("file", len(content)), ("name", len(content)), "folder"]
+    steps.clear()
+    (tmp_path / "empty").touch()
+    write_bytes(tmp_path / "empty", b"12345")
+    assert steps == [("file", 5), ("file", 5), "folder"]
+
+
+def test_a_folder_that_is_not_there_is_told_by_the_name_that_was_given(tmp_path):
+    path = tmp_path / "none" / "x"
+    with pytest.raises(FileNotFoundError) as told:
+        write_bytes(path, b"new")
+    assert told.value.filename == str(path)

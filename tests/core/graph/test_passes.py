@@ -360,6 +360,41 @@ def test_recompute():
         np.testing.assert_array_equal(again, eager)
 
 
+def _recomputed(function, *shape):
+    """What is in the backward part that was not, and bytes of intermediate values that are no longer saved."""
+    x = array(*shape)
+    x.attach_grad()
+    graph = dead_code(traced(function, x, record=True))
+    shorter, before = recompute(graph), names(graph, backward=True)
+    heads = [mx.nd.ones(v.shape) for v in graph.outputs]
+    for a, b in zip(evaluate(shorter, x, heads=heads), evaluate(graph, x, heads=heads), strict=True):
+        np.testing.assert_array_equal(a, b)
+    held, kept = (sum(v.nbytes for v in g.saved()) for g in (graph, shorter))
+    return [name for name in names(shorter, backward=True) if name not in before], held - kept
+
+
+@pytest.mark.parametrize("name", ["relu", "gelu", "smooth_l1"])  # of few steps, more, and as many as are cheap
+def test_recompute_makes_large_values_again(name):
+    def activation(x):
+        return mx.nd.LeakyReLU(x, act_type="gelu") if name == "gelu" else getattr(mx.nd, name)(x)
+
+    def square(x):
+        y = activation(mx.nd.exp(x * 2))
+        return y * y
+
+    assert _recomputed(square, 127, 128) == ([], 0)
+    again, saved = _recomputed(square, 128, 128)  # 64 KiB
+    assert again == [name] and saved == 128 * 128 * 4
+
+
+def test_recompute_leaves_what_the_caller_has():
+    def both(x):
+        y = mx.nd.LeakyReLU(x * 2, act_type="gelu")
+        return y * y, y
+
+    assert _recomputed(both, 256, 128) == ([], 0)
+
+
 @pytest.mark.parametrize(
     "layer, hidden",
     [
