@@ -439,7 +439,7 @@ def test_pickled_transforms_keep_their_functions():
 
 
 class _EveryOther(_MultiWorkerIter):
-    """As the loaders of GluonCV do: other tasks for the same pool."""
+    """As the loaders of GluonCV do on `PoolIter`: other tasks for the same pool."""
 
     def _push_next(self):
         indices = next(self._iter, None)
