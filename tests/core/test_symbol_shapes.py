@@ -123,7 +123,7 @@ def test_constants_of_unknown_extents_find_them_through_other_operators(unknown)
 def test_one_extent_follows_from_the_elements_of_the_new_shape():
     """As in MXNet 1.9.1."""
     for shape in ((3, 4), (-1, 4)):
-        out = sym.reshape(x, shape=shape) + sym.var("y", shape=(3, 4))
+        out = sym.Reshape(x, shape=shape) + sym.var("y", shape=(3, 4))
         assert out.infer_shape(x=(2, 0)) == ([(2, 6), (3, 4)], [(3, 4)], [])
 
 
