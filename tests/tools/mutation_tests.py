@@ -40,6 +40,8 @@ ANY = {
     "core/": "tests/core/test_programs.py tests/core/test_ndarray.py tests/core/test_module.py tests/gluon/test_usage.py",
     "gluoncv/model_zoo/": """tests/gluoncv/test_parameter_names.py tests/gluoncv/test_model_zoo.py
         tests/gluoncv/test_state_dict.py""",
+    "gluon/contrib/data/vision/": """tests/gluon/data/vision/test_bbox.py
+        tests/gluon/data/vision/test_image_data_loader.py""",
     "gluon/model_zoo/": "tests/gluon/test_model_zoo.py",
     "gluon/": "tests/gluon/test_usage.py tests/gluon/test_trainer.py",
     "gluonnlp/": "tests/gluonnlp/model/test_models.py tests/gluonnlp/test_toolbox.py",
