@@ -112,9 +112,10 @@ ROWS = (
         "--lr 0.001 --wd 0.0 --lr-mode step --lr-decay-epoch 90,120 --num-epochs 140 --batch-size 32 --num-gpus 8 "
         "-j 60 --dtype float32 --warmup-epochs 0 --use-pretrained-base --save-dir params_simple_pose_resnet152_v1d "
         "--logging-file simple_pose_resnet152_v1d_coco.log --log-interval 100",
-        here="joints of the persons of 26 real pictures: 18 to learn from, 8 others to test on",
+        here="joints of the persons of 26 real pictures, 18 to learn from and 8 others to test on: after 47 epochs of "
+        "mobile_pose_mobilenetv2_1.0 the loss was three fifths of the first epoch's (0.0027, 0.0045) and the AP still 0, so "
+        "no run is kept",
         needs=f"{_COCO}; {_BODY}",
-        differs="some 40 persons instead of 150,000",
     ),
     Row(
         "action recognition", "Kinetics400", "I3D ResNet-50", "top-1", "74.0", "72.9",

@@ -15,7 +15,7 @@ def merged(defaults: Mapping[str, Mapping], given: Mapping | None) -> dict[str, 
 
     A name without a group is that of the first group that has it. ValueError for a name that there is not.
     """
-    config = {group: dict(copy.deepcopy(dict(settings))) for group, settings in defaults.items()}
+    config = {group: copy.deepcopy(dict(settings)) for group, settings in defaults.items()}
     for key, value in (given or {}).items():
         if key in config:
             if not isinstance(value, Mapping):

@@ -170,7 +170,7 @@ def test_objects_are_found(boxes, tmp_path):
     estimator.reporter = lambda epoch, value: told.append(value)
     result = estimator.fit(boxes, boxes)
     assert result["valid_map"] == max(told) and len(told) == 3 and result["train_loss"] < 12
-    figures, names = estimator.evaluate(boxes)
+    names, figures = estimator.evaluate(boxes)
     assert names == ["red", "green", "mAP"] and figures[-1] == pytest.approx(np.mean(figures[:2]))
     found = estimator.predict(boxes[0][0])
     assert found and set(found[0]) == {"predict_class", "predict_score", "predict_rois"}
@@ -179,7 +179,7 @@ def test_objects_are_found(boxes, tmp_path):
     assert scores == sorted(scores, reverse=True)
     estimator.save(tmp_path / "boxes.safetensors")
     again = auto.ObjectDetection.load(tmp_path / "boxes.safetensors")
-    assert again.evaluate(boxes)[0] == pytest.approx(figures, abs=1e-4)
+    assert again.evaluate(boxes)[1] == pytest.approx(figures, abs=1e-4)
 
 
 def test_data_sets_are_read_from_lists(pictures, tmp_path, data):

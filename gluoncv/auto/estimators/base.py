@@ -42,7 +42,7 @@ class BaseEstimator:
     """
 
     DEFAULTS: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    FIGURE: ClassVar[str]  # what `evaluate` gives first, and the epoch with the highest one is kept
+    FIGURE: ClassVar[str]  # name of the figure that epochs are compared by
 
     def __init__(self, config=None, logger: logging.Logger | None = None, reporter: Callable | None = None):
         self.config, self.logger, self.reporter = config, logger, reporter
@@ -69,6 +69,10 @@ class BaseEstimator:
         """What is measured on a data set."""
         raise NotImplementedError
 
+    def _figure(self, measured: tuple) -> float:
+        """What epochs are compared by, higher is better, of what `evaluate` gave."""
+        raise NotImplementedError
+
     # ------------------------------------------------------------------ training
 
     def fit(self, train_data, val_data=None, train_size=0.9, random_state=None, time_limit=None) -> dict[str, Any]:
@@ -85,13 +89,15 @@ class BaseEstimator:
             if not len(data):
                 raise ValueError(f"{name} has no samples")
         begin, train = time.perf_counter(), self._settings["train"]
+        if train["epochs"] < 1:
+            raise ValueError(f"epochs is 1 or more, given {train['epochs']}")
         self._begin(list(train_data.classes))
         batches = self._train_batches(train_data)
         trainer = self._trainer(max(len(batches), 1))
         best, loss, value, epoch = {}, math.nan, -math.inf, 0
         for epoch in range(1, train["epochs"] + 1):
             loss = self._epoch(batches, trainer)
-            now = float(np.ravel(self.evaluate(val_data)[0])[-1])
+            now = self._figure(self.evaluate(val_data))
             self._log.info("epoch %d: loss %.4g, %s %.4g", epoch, loss, self.FIGURE, now)
             if not best or now > value:
                 best, value, self.epoch = self._parameters(), now, epoch
@@ -165,7 +171,9 @@ class BaseEstimator:
         if settings["train"]["early_stop_max_value"] == math.inf:
             del settings["train"]["early_stop_max_value"]
         facts = {"settings": settings, "classes": self.classes, "epoch": self.epoch}
-        write_safetensors(filename, self._parameters(), {"estimator": type(self).__name__, "facts": json.dumps(facts)})
+        write_safetensors(
+            filename, self._parameters(), {"estimator": type(self).__name__, "facts": json.dumps(facts, default=str)}
+        )
 
     @classmethod
     def load(cls, filename: str | os.PathLike, gpus: Sequence[int] = ()) -> BaseEstimator:

@@ -47,8 +47,8 @@ class SSDEstimator(BaseEstimator):
         "valid": VALID,
     }  # fmt: skip
 
-    def evaluate(self, val_data: Dataset) -> tuple[list[float], list[str]]:
-        """(average precision of each class and, last, their mean, as VOC has them from 2010 on; names)"""
+    def evaluate(self, val_data: Dataset) -> tuple[list[str], list[float]]:
+        """(names, average precisions) of each class and, last, of their mean, as VOC has them from 2010 on."""
         self._check_fitted()
         valid, size = self._settings["valid"], self._size
         batches = DataLoader(
@@ -62,7 +62,7 @@ class SSDEstimator(BaseEstimator):
             metric.update(nd.clip(boxes, 0, size), labels, scores, truth[:, :, :4], truth[:, :, 4:5], hard)
         names, figures = metric.get()
         # No class has boxes that must be found: nothing can be said.
-        return [float(value) for value in np.nan_to_num(figures)], names
+        return names, [float(value) for value in np.nan_to_num(figures)]
 
     def predict(self, x) -> list[dict[str, Any]] | list[list[dict[str, Any]]]:
         """What is found in a picture, the surest first; lists for several pictures.
@@ -94,6 +94,9 @@ class SSDEstimator(BaseEstimator):
         ]  # fmt: skip
 
     # ------------------------------------------------------------------ the parts of training
+
+    def _figure(self, measured):
+        return measured[1][-1]
 
     @property
     def _size(self) -> int:
