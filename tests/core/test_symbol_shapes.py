@@ -224,6 +224,19 @@ def test_both_directions_of_a_recurrent_layer_find_out_their_weights(layer):
         odd.simple_bind(mx.cpu(), data=(7, 2, 4))
 
 
+@pytest.mark.parametrize(("projection", "parameters", "width"), [(3, 860, 3), (None, 1120, 5)])
+def test_shapes_of_recurrent_layers_with_projections(projection, parameters, width):
+    """Those that MXNet 1.9.1 finds."""
+    inputs = [mx.sym.var(name) for name in ("data", "parameters", "state", "cell")]
+    out = mx.sym.RNN(
+        *inputs, mode="lstm", state_size=5, num_layers=2, projection_size=projection, bidirectional=True,
+        state_outputs=True,
+    )  # fmt: skip
+    arguments, outputs, _ = out.infer_shape(data=(7, 2, 4))
+    assert arguments == [(7, 2, 4), (parameters,), (4, 2, width), (4, 2, 5)]
+    assert outputs == [(7, 2, 2 * width), (4, 2, width), (4, 2, 5)]
+
+
 def test_parameters_behind_operators_that_keep_shapes_are_found_out():
     weight = mx.sym.abs(mx.sym.Cast(mx.sym.var("w"), dtype="float32")) * 2
     dense = mx.sym.FullyConnected(mx.sym.var("x"), weight, num_hidden=3, name="f")

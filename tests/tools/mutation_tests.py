@@ -29,6 +29,7 @@ ANY = {
     "core/kernels/contracts/": "tests/core/kernels/test_meta.py tests/core/test_symbol_shapes.py",
     "core/kernels/": "tests/core/ops/test_sweep.py tests/core/ops/test_variations.py",
     "core/kvstore/": "tests/core/test_kvstore.py tests/core/distributed/test_processes.py tests/gluon/test_trainer.py",
+    "core/module/": "tests/core/test_module.py tests/core/test_rnn.py tests/core/test_programs.py",
     "core/ndarray/": """tests/core/test_ndarray.py tests/core/test_sparse.py tests/core/test_array_calls.py
         tests/core/test_autograd.py tests/core/test_symbol_control_flow.py""",
     "core/numpy/": "tests/core/test_numpy_2.py tests/core/test_numpy.py tests/core/test_names_of_2.py",
