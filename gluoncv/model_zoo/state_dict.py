@@ -10,6 +10,8 @@ entry a library and variant, or the name of the class whose entries serve:
 - `twice there`: names under which they keep arrays once more;
 - `kept`: parameters that the files have not, which stay as they are;
 - `differences`: what changes numbers, see `gluoncv.model_zoo.differences`.
+
+without_twin.json says of all other networks of the zoo why they have no rules.
 """
 
 from __future__ import annotations
@@ -204,7 +206,21 @@ def _entries(net, library):
         if have
         else f"there are maps for {', '.join(_table()['networks'])}"
     )
-    raise MXNetError(f"there is no map of names{of} for {type(net).__name__}; {known}")
+    card = getattr(net, "card", None)
+    why = reason(card.name) if card is not None else None
+    raise MXNetError(
+        f"there is no map of names{of} for {type(net).__name__}; {known}" + (f". {card.name}: {why}" if why else "")
+    )
+
+
+def reason(name: str) -> str | None:
+    """Why a network of the zoo has no map of names; None for those that have one."""
+    return next((why for pattern, why in _without_twin().items() if re.fullmatch(pattern, name)), None)
+
+
+@cache
+def _without_twin() -> dict[str, str]:
+    return json.loads(files("gluoncv.model_zoo").joinpath("without_twin.json").read_text(encoding="utf-8"))
 
 
 def _fitting(net, library):

@@ -85,11 +85,11 @@ def main(argv: list[str] | None = None) -> list[dict]:
 
 def weights_of(folder: Path) -> dict[str, np.ndarray]:
     """{name: float32 array} of a folder; MXNetError where it is not what nsfwjs has."""
-    model = (folder / "model.min.js").read_text()
     shards = sorted(folder.glob("group1-shard*.min.js"))
     texts = [re.findall(r'"([A-Za-z0-9+/=]{1000,})"', shard.read_text()) for shard in shards]
     if not texts or any(len(text) != 1 for text in texts):
         raise MXNetError(f"{folder} has no weights of nsfwjs: each group1-shard*.min.js holds one text of base64")
+    model = (folder / "model.min.js").read_text()
     data, place, found = b"".join(base64.b64decode(text) for (text,) in texts), 0, {}
     for name, shape, low, scale in WEIGHT.findall(model):
         shape = tuple(int(size) for size in shape.split(",") if size)

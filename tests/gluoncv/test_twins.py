@@ -16,8 +16,8 @@ from core import nd
 from core.base import MXNetError
 from core.files import read_safetensors
 from gluon import nn
-from gluoncv.model_zoo import get_model, load_state_dict, save_state_dict
-from gluoncv.model_zoo.state_dict import libraries, state_dict
+from gluoncv.model_zoo import get_model, get_model_list, load_state_dict, save_state_dict
+from gluoncv.model_zoo.state_dict import libraries, reason, state_dict
 
 TWINS = json.loads(Path(__file__).with_name("twins.json").read_text())
 # One network of each family.
@@ -46,6 +46,14 @@ def names_there(net, library):
 
 def test_at_least_two_hundred_networks_have_a_twin():
     assert len(TWINS) >= 200
+
+
+def test_every_network_has_a_twin_or_a_reason_why_not():
+    for name in get_model_list():
+        assert (name in TWINS) != (reason(name) is not None), name
+    net = get_model("resnet18_v2")
+    with pytest.raises(MXNetError, match="resnet18_v2: timm's ResNet V2 normalises neither the picture"):
+        save_state_dict(net, "net.safetensors", names="timm")
 
 
 @pytest.fixture(scope="module")

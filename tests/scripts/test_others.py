@@ -1,14 +1,17 @@
 """Weights that others published in files of their own kind, where the packages that carry them are installed."""
 
+import base64
 import importlib.util
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from core import nd
 from core.base import MXNetError
 from scripts.common.packaged import PACKAGES, checkpoint_folder
-from scripts.image_classification import validate_others
+from scripts.image_classification import nsfwjs, validate_others
 from scripts.image_classification.tflite import weights_of
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
@@ -69,6 +72,36 @@ def test_all_pictures_are_known_as_well_as_by_their_own_runtimes():
     net = get_model("mobilenetv2_1.0", pretrained=carried("torchvision-mobilenet-v2"))
     row = validate_others.counted("", net, net.preprocess, pictures(100), "")
     assert abs(row["right"] - 85) <= 1 and abs(row["among five"] - 97) <= 1  # pixels of one decoder or another
+
+
+@pytest.mark.parametrize(
+    ("folder", "known"),
+    [("mobilenet_v2", (0.696141, 0.0146534, 0.284794, 0.00324524, 0.00116688)),
+     ("inception_v3", (0.317243, 0.0182751, 0.653607, 0.00785689, 0.00301794))],
+)  # fmt: skip
+def test_networks_of_nsfwjs_answer_as_tfjs_does(folder, known):
+    """Probabilities that tfjs 4.22.0 gives for a picture of fractions; MXTEST_NSFWJS: dist/models of nsfwjs 4.4.0."""
+    if "MXTEST_NSFWJS" not in os.environ:
+        pytest.skip("MXTEST_NSFWJS does not name the folder of models of npm's nsfwjs 4.4.0")
+    make, size, turned, _ = nsfwjs.NETWORKS[folder]
+    x = (np.arange(size * size * 3, dtype="float64").reshape(1, size, size, 3) * 0.61803398875 % 1).astype("float32")
+    x = nd.array(x.transpose(0, 3, 1, 2))
+    net = make(nsfwjs.weights_of(Path(os.environ["MXTEST_NSFWJS"]) / folder))
+    got = nd.softmax(net(x[:, :, ::-1, ::-1] if turned else x)).asnumpy()[0]
+    np.testing.assert_allclose(got, known, atol=3e-5)
+
+
+def test_files_of_nsfwjs_are_read_as_text(tmp_path):
+    codes = np.arange(1000) % 256
+    (tmp_path / "group1-shard1of1.min.js").write_text(f'x="{base64.b64encode(codes.astype("uint8")).decode()}"')
+    row = '{name:"a/kernel",shape:[10,100],dtype:"float32",quantization:{min:-1.5,scale:.5,dtype:"uint8"}}'
+    (tmp_path / "model.min.js").write_text(f"weights:[{row}]")
+    np.testing.assert_array_equal(nsfwjs.weights_of(tmp_path)["a/kernel"], codes.reshape(10, 100) * 0.5 - 1.5)
+    (tmp_path / "model.min.js").write_text(f"weights:[{row.replace('100', '99')}]")
+    with pytest.raises(MXNetError, match=r"1000 bytes of weights, of which model\.min\.js names 990"):
+        nsfwjs.weights_of(tmp_path)
+    with pytest.raises(MXNetError, match="no weights of nsfwjs"):
+        nsfwjs.weights_of(tmp_path / "nothing")
 
 
 def test_the_open_nsfw_network_answers_as_onnxruntime_does():
