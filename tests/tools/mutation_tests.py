@@ -35,6 +35,7 @@ ANY = {
     "core/numpy/": "tests/core/test_numpy_2.py tests/core/test_numpy.py tests/core/test_names_of_2.py",
     "core/ops/relations.py": "tests/core/test_symbol_shapes.py tests/core/test_symbol.py",
     "core/ops/": "tests/core/ops/test_sweep.py tests/core/ops/test_variations.py tests/core/test_symbol_shapes.py",
+    "core/optimizer/": "tests/gluon/test_trainer.py tests/core/test_optimizer.py tests/core/test_programs.py",
     "core/symbol/recorded.py": "tests/gluon/test_hybridize.py tests/gluon/test_usage.py",
     "core/symbol/": """tests/core/test_symbol.py tests/core/test_symbol_export.py tests/core/test_symbol_shapes.py
         tests/core/test_symbol_control_flow.py tests/core/test_executor.py""",
