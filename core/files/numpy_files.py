@@ -29,7 +29,7 @@ PLAIN = r"[<>|=]?(\?|[biufc]\d{1,2}|[SUV]\d{1,9}|[mM]8(\[\w{1,20}\])?)"
 def read_npy(path: str | os.PathLike, objects: bool = False, mmap_mode: str | None = None) -> np.ndarray:
     """The array of an `.npy` file; MXNetError names file and offset of any damage.
 
-    objects: whether an array of Python objects is read, which must be strings and numbers: it is a pickle, which is
+    objects: whether an array of Python objects is read, which must be strings, numbers and arrays of numbers: it is a pickle, which is
     read as data. mmap_mode: "r", "r+" or "c" maps the file into memory, as `numpy.memmap` does.
     """
     with Reader.open(path) as reader:

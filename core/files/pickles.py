@@ -367,11 +367,14 @@ class _AnyArray(_Array):
             return super().finish(state)
         if len(_extents(shape)) > 1 and fortran:
             raise MXNetError("arrays of objects in Fortran's order are refused")
-        plain = (str, bytes, int, float, complex, type(None))
-        if len(_expect(items, list)) != math.prod(shape) or not all(isinstance(item, plain) for item in items):
-            raise MXNetError(f"an array of {math.prod(shape)} strings or numbers is expected")
+        plain = (str, bytes, int, float, complex, type(None), np.generic)
+        if len(_expect(items, list)) != math.prod(shape) or not all(
+            isinstance(item, plain) or (isinstance(item, np.ndarray) and not item.dtype.hasobject) for item in items
+        ):
+            raise MXNetError(f"an array of {math.prod(shape)} strings, numbers or arrays of numbers is expected")
         result = np.empty(len(items), object)
-        result[:] = items
+        for i, item in enumerate(items):
+            result[i] = item
         return result.reshape(shape)
 
 
@@ -475,7 +478,7 @@ BUILDERS: dict[str, Callable] = {
     "copyreg._reconstructor": _reconstructor,
     "copy_reg._reconstructor": _reconstructor,
 }
-# For `load_pickle(builders=...)`: arrays of objects, too, as long as the objects are strings and numbers.
+# For `load_pickle(builders=...)`: arrays of objects, too, as long as the objects are strings, numbers and arrays of them.
 OBJECT_ARRAYS: dict[str, Callable] = {
     "numpy.dtype": _AnyDType,
     **{f"numpy.{core}.multiarray._reconstruct": _AnyArray for core in ("core", "_core")},

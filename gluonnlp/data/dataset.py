@@ -123,7 +123,7 @@ class CorpusDataset(SimpleDataset):
 class NumpyDataset(ArrayDataset):
     """The arrays of an `.npy` or `.npz` file; a sample has one row of each array, in the order of `keys`.
 
-    allow_pickle: whether arrays of objects are read, which must be strings and numbers: a pickle is read as data.
+    allow_pickle: whether arrays of objects are read, which must be strings, numbers and arrays of numbers: a pickle is read as data.
     max_ratio: how many times its size an `.npz` may unpack to, by default 100 (`MXNET_MAX_UNPACK_RATIO`), 0 for no
     limit.  mmap_mode: None, or how an `.npy` file is mapped into memory ("r", "r+", "c").  MXNetError, which names the
     file, for damage.

@@ -8,6 +8,7 @@ from core import autograd, metric
 from core.context import Context
 from core.kvstore import processes
 from scripts.common.devices import spread
+from scripts.common.means import Means
 
 
 def train_epoch(
@@ -18,8 +19,10 @@ def train_epoch(
     context: Context | list[Context],
     after_step: Callable[[], None] = lambda: None,
     workers: int = 1,
+    means: Means | None = None,
 ) -> dict[str, float]:
-    """One pass of training; the mean loss, and the accuracy on the way. `after_step` may restrain the weights.
+    """One pass of training; the mean loss, and the accuracy on the way. `after_step` may restrain the weights,
+    `means` says how it goes.
 
     context: or several, which share each batch.
     workers: how many processes train together, each with batches of one size; loss and accuracy are those of all.
@@ -34,6 +37,8 @@ def train_epoch(
         trainer.step(batch[-1].shape[0] * workers)
         after_step()
         loss_sum.update(None, losses)
+        if means is not None:
+            means.add(loss=losses)
         accuracy.update([label for *_, label in pieces], outputs)
     if workers > 1:
         loss_sum, accuracy = processes.sum_metric(loss_sum), processes.sum_metric(accuracy)

@@ -25,6 +25,7 @@ from scripts.common.classify import test, train_epoch
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
 from scripts.common.kept import keep, kept
+from scripts.common.means import Means
 from scripts.common.program import program
 from scripts.common.run import ROOT, Run, add_run_arguments
 from scripts.natural_language_inference import dataset
@@ -62,7 +63,8 @@ def train(args: argparse.Namespace, context: mx.Context) -> dict[str, float]:
     )
     for epoch in run.epochs(args.epochs, net, trainer):
         shuffled = dataset.batches(pairs, vocab, args.batch_size, shuffle=True)
-        metrics = train_epoch(net, run.progress(shuffled, f"epoch {epoch}"), trainer, loss, context)
+        shown = run.progress(shuffled, f"epoch {epoch}")
+        metrics = train_epoch(net, shown, trainer, loss, context, means=Means(run, args.log_interval))
         metrics["test_accuracy"] = test(net, held_back, context)
         run.epoch_done(epoch, metrics, samples=len(pairs))
         if max(run.record.facts["epochs"], key=lambda row: row["test_accuracy"])["epoch"] == epoch:
@@ -140,6 +142,8 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
         help="of the result (default: checkpoints/natural_language_inference/model)",
     )
     add("--model-dir", type=Path, default=folder, help="of the network to test (default: that of --output-dir)")
+    add("--print-interval", "--log-interval", dest="log_interval", type=int, default=0, metavar="N",
+        help="batches between lines in the log (default: none)")  # fmt: skip
     add_run_arguments(parser, run="")
     args = parser.parse_args(argv)
     args.run = args.run or f"{args.model}_{args.train_file.stem}".replace("-", "_").replace(".", "_")

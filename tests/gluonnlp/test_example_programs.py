@@ -5,6 +5,7 @@ import json
 import warnings
 import zipfile
 
+import numpy as np
 import pytest
 
 import core as mx
@@ -110,3 +111,20 @@ def test_what_a_network_does_not_have_is_passed_over_with_a_warning():
     assert net.pooler is None
     with pytest.raises(MXNetError, match="num_layers"):
         nlp.model.get_model("roberta_12_768_12", vocab=WORDS, pretrained=False, num_layers=1)
+
+
+def test_samples_of_different_lengths_are_read_from_what_programs_write(tmp_path):
+    """As the program that makes data to pretrain BERT on writes them: arrays of objects, which are arrays."""
+    for name, lengths in (("different", (2, 3, 1)), ("alike", (2, 2, 2))):
+        samples = np.empty(3, object)
+        for i, length in enumerate(lengths):
+            samples[i] = np.arange(length, dtype="int32")
+        np.savez_compressed(tmp_path / f"{name}.npz", input_ids=samples, valid_lengths=np.array(lengths))
+        data = nlp.data.NumpyDataset(str(tmp_path / f"{name}.npz"), allow_pickle=True)
+        assert data.keys == ["input_ids", "valid_lengths"] and data.get_field("valid_lengths").tolist() == [*lengths]
+        for (words, length), expected in zip(data, lengths, strict=True):
+            assert words.tolist() == [*range(expected)] and words.dtype == np.int32 and length == expected
+    hostile = np.array([np.array([object], object), None], object)
+    np.savez(tmp_path / "hostile.npz", input_ids=hostile)
+    with pytest.raises(MXNetError, match="strings, numbers or arrays"):
+        nlp.data.NumpyDataset(str(tmp_path / "hostile.npz"), allow_pickle=True)

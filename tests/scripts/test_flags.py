@@ -23,6 +23,7 @@ from scripts.image_classification import validate as validate_classifier
 from scripts.instance_segmentation import eval_mask_rcnn, train_mask_rcnn
 from scripts.language_model import large_word_language_model, word_language_model
 from scripts.machine_translation import train_gnmt, train_transformer
+from scripts.natural_language_inference import main as inference_of_language
 from scripts.object_detection import train_faster_rcnn, train_ssd, train_yolo3
 from scripts.pose_estimation import train_simple_pose, validate
 from scripts.semantic_segmentation import test as segmentation
@@ -196,3 +197,7 @@ def test_command_lines_of_gluoncv_for_trackers_in_full():
     given = "--resume-params a --start-epoch 2 --accumulate 4 --use-amp --no-val --is-train True --base-lr 0.1 --syncbn"
     args = train_siamrpn.parse_args(given.split())
     assert (args.resume_params, args.start_epoch, args.accumulate, args.dtype) == ("a", 2, 4, "float16")
+
+
+def test_command_lines_of_gluonnlp_for_inference():
+    assert inference_of_language.parse_args(["--model", "da", "--print-interval", "7"]).log_interval == 7
