@@ -128,10 +128,10 @@ ROWS = (
         "--new-length 32 --new-step 2 --lr 0.01 --lr-decay 0.1 --lr-mode step --lr-decay-epoch 40,80,100 "
         "--momentum 0.9 --wd 0.0001 --num-epochs 100 --scale-ratios 1.0,0.8 --save-frequency 20 --log-interval 50 "
         "--logging-file i3d_resnet50_v1_kinetics400.log",
-        here="rendered clips: camera moves (`scripts/datasets/camera_moves.py`) over 50 real pictures, of which 12 are "
-        "for the test alone",
+        here="rendered clips, camera moves of three kinds (`scripts/datasets/camera_moves.py`) over 38 real pictures, and "
+        "over 12 others for the test: after 4 epochs from random weights top-1 was 0.36, and 0.32 before the first, which "
+        "is chance, so no run is kept",
         needs="the videos of Kinetics400 (`scripts/datasets/kinetics400.py`), and their lists",
-        differs="no video data set could be had",
     ),
     Row(
         "sentiment analysis", "TREC", "textCNN", "accuracy", "92.8", "92.2",
