@@ -398,6 +398,7 @@ def test_what_is_broadcast_has_a_shape_as_far_as_it_is_known(a, b, expected):
 
 @pytest.mark.parametrize("parts", [2, 3, 10, 11, 13])
 def test_parts_of_an_axis_of_unknown_length(parts):
-    # MXNet 1.9.1, into however many parts
+    # MXNet 1.9.1 takes the unknown length for -1 here, and refuses what does not divide that
     assert sym.split(x, num_outputs=parts, axis=0).infer_shape_partial(x=(0, 4))[1] == [(0, 4)] * parts
+    # as MXNet 1.9.1
     assert sym.slice_axis(x, axis=0, begin=0, end=3000).infer_shape_partial(x=(0, 4))[1] == [(0, 4)]
