@@ -22,6 +22,8 @@ class GELU(HybridBlock):
     def hybrid_forward(self, F, x):
         if not self._approximate:
             return F.LeakyReLU(x, act_type="gelu")
+        if hasattr(x, "context"):  # MXNet, which reads exported symbols, has no operator for it
+            return F.gelu_tanh(x)
         return 0.5 * x * (1 + F.tanh((2 / 3.141592653589793) ** 0.5 * (x + 0.044715 * x * x * x)))
 
 

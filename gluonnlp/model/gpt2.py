@@ -122,9 +122,11 @@ class GPT2SelfAttentionLayer(HybridBlock):
         if states is None:
             read = fused_attention(F, query, key, value, causal=True, dropout=self._dropout)
         else:
-            past = _length(F, states[0])
             key, value = F.concat(states[0], key, dim=2), F.concat(states[1], value, dim=2)
-            read = self._read(F, query, key, value, past)
+            if hasattr(x, "context") and x.shape[1] == 1:  # the last word reads all keys
+                read = fused_attention(F, query, key, value, dropout=self._dropout)
+            else:
+                read = self._read(F, query, key, value, _length(F, states[0]))
         read = F.reshape(F.transpose(read, axes=(0, 2, 1, 3)), shape=(0, 0, -1))
         return self._out_proj(read), [key, value]
 

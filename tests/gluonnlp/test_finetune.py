@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gluonnlp as nlp
-from core import nd
+from core import nd, random
 from core.base import MXNetError
 from gluon.finetune import Recipe
 from gluonnlp.finetune import Reader, TextClassifier, default_recipe, read_table, train_classifier
@@ -52,6 +52,7 @@ def test_a_bert_is_fine_tuned_and_loaded_again(table, tmp_path):
     words = '[PAD] [UNK] [CLS] [SEP] [MASK] i have a and you , . " < > / b'.split() + " ".join(THINGS.values()).split()
     vocab = nlp.vocab.BERTVocab({w: 1 for w in words}, padding_token="[PAD]", unknown_token="[UNK]", cls_token="[CLS]",
                                 sep_token="[SEP]", mask_token="[MASK]", bos_token=None, eos_token=None)  # fmt: skip
+    random.seed(0)
     encoder = nlp.model.BERTEncoder(num_layers=1, units=16, hidden_size=32, num_heads=2, max_length=40)
     bert = nlp.model.BERTModel(encoder, len(vocab), 2, 16, 16, use_pooler=True, use_decoder=False, use_classifier=False)
     bert.initialize()
