@@ -128,3 +128,52 @@ def test_samples_of_different_lengths_are_read_from_what_programs_write(tmp_path
     np.savez(tmp_path / "hostile.npz", input_ids=hostile)
     with pytest.raises(MXNetError, match="strings, numbers or arrays"):
         nlp.data.NumpyDataset(str(tmp_path / "hostile.npz"), allow_pickle=True)
+
+
+def test_translators_of_programs_are_made_of_cells_by_name():
+    """As gnmt.py beside GluonNLP's programs for machine translation is, whose state grows in `forward`."""
+    from gluonnlp.model.seq2seq_encoder_decoder import (
+        Seq2SeqDecoder,
+        _get_attention_cell,
+        _get_cell_type,
+        _nested_sequence_last,
+    )
+
+    class Decoder(mx.gluon.HybridBlock, Seq2SeqDecoder):
+        def __init__(self, units):
+            super().__init__()
+            with self.name_scope():
+                self.attention_cell = _get_attention_cell("scaled_luong", units=units)
+                self.cell = _get_cell_type("gru")(hidden_size=units)
+
+        def __call__(self, step, states):
+            return super().__call__(step, states)
+
+        def forward(self, step, states):
+            output, new, more = super().forward(step, states)
+            new += states[1:]
+            return output, new, more
+
+        def hybrid_forward(self, F, step, states):
+            inner, memory, mask = states
+            output, inner = self.cell(step, inner)
+            read, weights = self.attention_cell(
+                F.expand_dims(output, axis=1), memory, memory, F.expand_dims(mask, axis=1)
+            )
+            return F.reshape(read, shape=(0, -1)), [inner], [weights]
+
+    decoder = Decoder(4)
+    decoder.initialize(mx.init.Xavier())
+    found = []
+    for hybridize in (False, True):
+        decoder.hybridize(hybridize)
+        states, passed = [[mx.nd.zeros((2, 4))], mx.nd.ones((2, 3, 4)), mx.nd.array([[1, 1, 1], [1, 0, 0]])], []
+        for step in range(3):
+            output, states, (weights,) = decoder(mx.nd.full((2, 4), step), states)
+            passed.append(states[0])
+        assert len(states) == 3 and weights.shape == (2, 1, 3)
+        found.append([output, *_nested_sequence_last(passed, mx.nd.array([1, 3]))])
+    for eager, hybrid in zip(*found, strict=True):
+        np.testing.assert_allclose(eager.asnumpy(), hybrid.asnumpy(), rtol=1e-5)
+    with pytest.raises(ValueError, match="tanh_rnn"):
+        _get_cell_type("lstms")
