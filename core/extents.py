@@ -274,7 +274,7 @@ class Extent:
     def __index__(self) -> int:
         for symbol in self.symbols():
             self.space.pinned.setdefault(symbol, _line_of_reader())
-        return self.hint
+        return int(self.hint)
 
     __int__ = __index__
 
@@ -463,9 +463,10 @@ def _powers(value: Any) -> dict[tuple[int, ...], Fraction]:
         return {(): Fraction(value)}
     total: dict[tuple[int, ...], Fraction] = {}
     for monomial, c in value.terms.items():
-        product = {(): Fraction(c)}
+        product: dict[tuple[int, ...], Fraction] = {(): Fraction(c)}
         for atom in monomial:
-            if type(atom) is Symbol:
+            factor: dict[tuple[int, ...], Fraction]
+            if isinstance(atom, Symbol):
                 factor = {(0,) * atom.key[1] + (1,): Fraction(1)}
             elif len(atom.of) == 2 and len(by := _powers(atom.of[1])) == 1:
                 ((power, scale),) = by.items()

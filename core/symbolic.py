@@ -149,22 +149,13 @@ class SymbolicTensor(Tensor):
     def type(self, dtype: Any = None) -> Any:
         return self.to(dtype)
 
-    def new_empty(self, *shape: Any, dtype: Any = None, **_: Any) -> Tensor:
+    def new_empty(self, *shape: Any, dtype: Any = None) -> Tensor:
         return empty(_one_shape(shape), dtype or self.dtype)
 
     new_zeros = new_ones = new_empty
 
-    def new_full(self, shape: Sequence[Any], value: Any, dtype: Any = None, **_: Any) -> Tensor:
-        return empty(shape, dtype or self.dtype)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, *_: Any) -> None:
         """There is nothing to write to."""
-
-    def copy_(self, source: Any, non_blocking: bool = False) -> Tensor:
-        return self
-
-    def fill_(self, value: Any) -> Tensor:
-        return self
 
     def without_memory(self) -> Tensor:
         """Another one of the same extents, strides and dtype."""
@@ -216,14 +207,14 @@ def _like(tensor: Tensor, shape: Iterable[Any], function: Any) -> Tensor:
 
 
 def _reshaped(tensor: Tensor, shape: tuple[Any, ...], method: Any) -> Tensor:
-    shape = list(_one_shape(shape))
-    unknown = [k for k, n in enumerate(shape) if n == -1]
+    wanted = list(_one_shape(shape))
+    unknown = [k for k, n in enumerate(wanted) if n == -1]
     if unknown:
-        known = _product(n for k, n in enumerate(shape) if k != unknown[0])
-        shape[unknown[0]] = tensor.numel() // known
-    if _product(shape) != tensor.numel():
-        raise RuntimeError(f"shape {tuple(shape)} is invalid for an array of shape {tensor.shape}")
-    return _like(tensor, shape, lambda x: method(x, hints(shape)))
+        known = _product(n for k, n in enumerate(wanted) if k != unknown[0])
+        wanted[unknown[0]] = tensor.numel() // known
+    if _product(wanted) != tensor.numel():
+        raise RuntimeError(f"shape {tuple(wanted)} is invalid for an array of shape {tensor.shape}")
+    return _like(tensor, wanted, lambda x: method(x, hints(wanted)))
 
 
 def _one_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
