@@ -9,7 +9,7 @@ other function of torch takes numbers: it pins what it is given.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import torch

@@ -117,7 +117,7 @@ REASONS: dict[str, dict[str, str]] = {
     "core/ops/output.py softmax_output": {"label": "the gradient reads it"},
     "core/ops/output.py logistic_regression_output": {"label": "the gradient reads it"},
     "core/ops/output.py svm_output": {"label": "the gradient reads it"},
-    "core/ops/output.py identity_kl": {"momentum": "the gradient reads it", "moving_avg": "the gradient reads it"},
+    "core/ops/output.py identity_kl": {"moving_avg": "the gradient reads it"},
     "core/ops/parts.py identity_like": {"rhs": "its shape alone tells symbols the other one"},
     "core/ops/quantized.py dequantize": {"out_type": "there is no other than float32"},
     "core/ops/quantized.py quantized_conv": {"min_bias": "ranges of codes are symmetric, the other end tells"},
