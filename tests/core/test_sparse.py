@@ -351,3 +351,30 @@ def test_storage_types_of_results_are_those_of_mxnet(stype):
     scope = {"nd": nd, "d": dense, "r": dense.tostype("row_sparse"), "c": dense.tostype("csr")}
     found = {text: eval(text, scope).stype for text in map(str.strip, STYPES[stype].strip().splitlines())}
     assert set(found.values()) == {stype}, {text: other for text, other in found.items() if other != stype}
+
+
+def test_variables_tell_their_storage_types_by_the_numbers_of_files():
+    found = [mx.sym.var("x", stype=stype).attr("__storage_type__") for stype in ("default", "row_sparse", "csr")]
+    assert found == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+@pytest.mark.parametrize(
+    ("name", "states", "touched", "others"),
+    [("sgd_update", 0, 0.85, 0.95), ("sgd_mom_update", 1, 0.85, 0.95), ("adam_update", 2, 0.8950655, 0.9049643)],
+)
+def test_lazy_steps_change_the_rows_of_the_gradient_alone(name, states, touched, others, stype):
+    """Numbers of MXNet 1.9.1: weight decay reaches the other rows unless `lazy_update`."""
+    gradient = nd.sparse.row_sparse_array((np.ones((1, 2), "float32"), [1]), shape=(3, 2))
+    for lazy in (True, False):
+        weight, *held = (nd.ones((3, 2)).tostype(stype) for _ in range(1 + states))
+        getattr(nd, name)(weight, gradient, *held, lr=0.1, wd=0.5, lazy_update=lazy, out=weight)
+        rest = 1 if lazy else others
+        np.testing.assert_allclose(weight.asnumpy(), [[rest] * 2, [touched] * 2, [rest] * 2], rtol=1e-6)
+
+
+def test_functions_that_keep_zeros_compute_what_is_stored_where_it_is():
+    stored = nd.sparse.csr_matrix((np.array([-2.0, 0.0, 3.0], "float32"), [0, 2, 1], [0, 2, 3]), shape=(2, 3))
+    result = nd.sparse.abs(stored)
+    assert result.stype == "csr" and result.data.asnumpy().tolist() == [2, 0, 3]
+    assert result.indices.asnumpy().tolist() == [0, 2, 1] and result.indptr.asnumpy().tolist() == [0, 2, 3]

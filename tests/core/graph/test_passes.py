@@ -387,6 +387,17 @@ def test_recompute_makes_large_values_again(name):
     assert again == [name] and saved == 128 * 128 * 4
 
 
+def test_recompute_leaves_products_and_chance():
+    def squared_product(x):
+        y = mx.nd.exp(x)
+        return mx.nd.square(mx.nd.dot(y, y, transpose_b=True))
+
+    def squared_mask(x):
+        return mx.nd.square(mx.nd.Dropout(mx.nd.exp(x), p=0.5))
+
+    assert _recomputed(squared_product, 128, 128) == _recomputed(squared_mask, 128, 128) == ([], 0)
+
+
 def test_recompute_leaves_what_the_caller_has():
     def both(x):
         y = mx.nd.LeakyReLU(x * 2, act_type="gelu")
