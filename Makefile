@@ -74,7 +74,7 @@ original: $(STAMP) $(ORIGINAL)/.installed
 	MXTEST_MXNET_PYTHON=$(abspath $(ORIGINAL))/bin/python $(BIN)/python -m pytest -q -m mxnet
 
 mutants: $(STAMP)
-	$(BIN)/python -m tests.tools.mutants --count $(MUTANTS) --seed $(SEED) --report logs/mutants.json
+	$(BIN)/python -m tests.tools.mutants --count $(MUTANTS) --seed $(SEED) --jobs $(JOBS) --report logs/mutants.json
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

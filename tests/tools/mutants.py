@@ -7,7 +7,7 @@ counts for nothing. A fault *survived* when no test failed, and is a *timeout* w
 Survivors are a list of what the tests do not hold, save those that change no result; these are entered, with the reason,
 in `mutants_equivalent.tsv`.
 
-    python -m tests.tools.mutants --count 200 --seed 1 --report logs/mutants.json
+    python -m tests.tools.mutants --count 200 --seed 1 --jobs 2 --report logs/mutants.json
     python -m tests.tools.mutants --again --report logs/mutants.json     # those that survived, with better tests
     python -m tests.tools.mutants --only gluon/ --count 20
 """
