@@ -52,6 +52,7 @@ ANY = {
 # By the name of what the fault is in: what no other test calls.
 BY_NAME = {
     r"^(AOT$|_aot|_case$)": "tests/core/kernels/triton/test_aot.py",  # compiled ahead of time
+    r"^Arena$": "tests/gluon/test_trainer.py",
     r"_rows$": "tests/core/graph/test_fusion.py",  # formulas along rows
 }
 DEFAULTS = "tests/test_defaults.py"  # of all packages, a test for each name
