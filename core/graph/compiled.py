@@ -147,7 +147,10 @@ class Compiled:
         return fixed < MOST_FIXED
 
     def _open(self, known: ShapeClass, shapes: list, args: tuple) -> Plan | None:
-        """A plan for these shapes and all that differ from them in what varies; None where there can be none."""
+        """A plan for these shapes and all that differ from them in what varies, or, where such a trace fails, for these
+        alone; None where all of these lengths are needed as numbers.
+        """
+        varying = set(known.varying)
         while True:
             open_ = known.opened(shapes)
             if not open_.space.symbols:
@@ -164,9 +167,10 @@ class Compiled:
                     traced.graph.mark_parameters(self._parameters())
                     plan = Plan(traced, self.flags, self._hold, open_)
             except (*operand_errors.KERNEL_ERRORS, AssertionError, Untraceable) as error:
-                # What is wrong with the call as well is said when it is traced with numbers.
+                known.varying = varying
+                plan = self._make(args)  # raises where the call is at fault, which says nothing of its class
                 known.closed = f"{type(error).__name__}: {error}"
-                return None
+                return plan
             if not open_.pinned():
                 break
             known.fixed.update(open_.pinned())

@@ -227,3 +227,17 @@ def test_the_caller_s_arrays_stay_as_they_are_whatever_the_lengths():
         first, second = net(x)
         first[:], second[:] = 0, 0
         np.testing.assert_array_equal(x.asnumpy(), before)
+
+
+def test_a_call_that_is_refused_closes_no_class():
+    net = nn.Dense(2, in_units=3, flatten=False)
+    net.initialize()
+    net.hybridize()
+    for n in (2, 4):
+        assert net(nd.zeros((n, 3))).shape == (n, 2)
+        with pytest.raises(mx.MXNetError, match="FullyConnected"):
+            net(nd.zeros((n, 5)))
+    for n in (6, 9):
+        assert net(nd.zeros((n, 3))).shape == (n, 2)
+    (known,) = net._compiled._classes.values()
+    assert not known.closed and known.plans[0].shapes.extents[0][1] == 3
