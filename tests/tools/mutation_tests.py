@@ -24,7 +24,7 @@ ANY = {
         tests/core/contrib/test_onnx_detection.py tests/core/contrib/test_onnx_blocks.py""",
     "core/graph/": """tests/gluon/test_hybridize.py tests/core/graph/test_random_programs.py
         tests/core/graph/test_random_networks.py""",
-    "core/kernels/cpu/inline.py": """tests/core/graph/test_fusion.py tests/core/graph/test_passes.py
+    "core/kernels/cpu/inline.py": """tests/core/kernels/test_pointwise.py tests/core/graph/test_fusion.py tests/core/graph/test_passes.py
         tests/core/graph/test_random_programs.py tests/gluon/test_hybridize.py""",
     "core/kernels/contracts/": "tests/core/kernels/test_meta.py tests/core/test_symbol_shapes.py",
     "core/kernels/": "tests/core/ops/test_sweep.py tests/core/ops/test_variations.py",

@@ -7,6 +7,7 @@ import torch
 
 from core import ops
 from core.kernels import formula as f
+from core.kernels.cpu.inline import inline
 from core.kernels.cpu.pointwise import FAST, _source, pointwise
 from core.kernels.formula import GRADIENT, OUT, Formula, compose
 
@@ -95,3 +96,16 @@ def test_constants_fold_and_infinities_survive():
 def test_a_formula_cannot_branch_in_python():
     with pytest.raises(TypeError, match="where"):
         Formula.of(lambda x: x if x > 0 else -x, name="branch")
+
+
+@pytest.mark.parametrize(("name", "attrs"), [("erf", []), ("_minus_scalar", [2.0]), ("_rminus_scalar", [2.0])])
+@pytest.mark.parametrize("free", [True, False])
+def test_lines_of_a_plan_write_to_free_memory_where_aten_can(name, attrs, free):
+    formula = ops.TABLE[name].formula
+    lines, scope, _, place = inline(formula, [("x", torch.empty(3, device="meta"), free)], attrs, torch.float32, "t")
+    names = {"x": torch.tensor([0.1, 0.5, 2.0]), **scope}
+    want, before = pointwise(formula, [names["x"]], attrs, torch.float32), names["x"].clone()
+    exec("\n".join(lines), names)
+    inside = free and name != "_rminus_scalar"  # whose first operand is the number
+    assert torch.equal(names["t"], want) and place == ("x" if inside else None)
+    assert (names["t"].data_ptr() == names["x"].data_ptr()) is inside and torch.equal(names["x"], before) is not inside
