@@ -480,3 +480,14 @@ def test_sampled_layers_show_themselves_as_in_gluonnlp():
     assert repr(nlp.model.NCEDense(10, 4, 5)) == "NCEDense(5 -> 10, with 4 samples)"
     sparse = "SparseISDense(5 -> 10, num_sampled = 4, remove_accidental_hits = True)"
     assert repr(nlp.model.SparseISDense(10, 4, 5)) == sparse
+
+
+def test_nothing_of_xlnet_is_dropped_unless_asked_for():
+    words, types = nd.array(np.arange(12).reshape(2, 6)), nd.zeros((2, 6))
+    for dropped in ({}, {"dropout": 0.5}, {"attention_dropout": 0.5}):
+        net = nlp.model.XLNetModel(20, num_layers=1, units=8, hidden_size=16, num_heads=2, **dropped)
+        net.initialize(Uniform(0.5))
+        want = net(words, types)[0].asnumpy()
+        with autograd.train_mode():
+            found = net(words, types)[0].asnumpy()
+        assert np.allclose(found, want, rtol=1e-5, atol=1e-6) is not bool(dropped)
