@@ -34,6 +34,8 @@ ANY = {
         tests/core/test_autograd.py tests/core/test_symbol_control_flow.py""",
     "core/numpy/": "tests/core/test_numpy_2.py tests/core/test_numpy.py tests/core/test_names_of_2.py",
     "core/ops/storage_types.py": "tests/core/test_sparse.py tests/core/test_executor.py tests/core/test_optimizer.py",
+    "core/ops/rnn.py": """tests/core/graph/test_passes.py tests/core/test_rnn.py tests/core/ops/test_sweep.py
+        tests/core/ops/test_variations.py""",
     "core/ops/relations.py": "tests/core/test_symbol_shapes.py tests/core/test_symbol.py",
     "core/ops/": "tests/core/ops/test_sweep.py tests/core/ops/test_variations.py tests/core/test_symbol_shapes.py",
     "core/optimizer/": "tests/gluon/test_trainer.py tests/core/test_optimizer.py tests/core/test_programs.py",

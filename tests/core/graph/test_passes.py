@@ -539,3 +539,13 @@ def test_values_print():
     graph = traced(lambda x: mx.nd.relu(x), array(2))
     assert "float32[2] = relu(input0)" in str(graph)
     assert isinstance(graph.outputs[0], Value) and "float32(2,)" in repr(graph.outputs[0])
+
+
+@pytest.mark.parametrize(("layer", "count"), [(rnn.LSTM, 4), (rnn.GRU, 3), (rnn.RNN, 3)])
+def test_gradients_of_recurrent_layers_are_as_many_as_their_operator_says(layer, count):
+    block = layer(3, input_size=2)
+    block.initialize()
+    parameters = [p.data() for p in block.collect_params().values()]
+    graph = traced(block, array(4, 2, 2), record=True, parameters=parameters)
+    (node,) = [node for node in graph.nodes if node.op.name == "_rnn_grad"]
+    assert len(node.outputs) == node.op.count(node.attrs) == count  # data, parameters, state and the cell's
