@@ -217,7 +217,9 @@ def steps(length: int, like: Tensor) -> Tensor:
     """0, 1, ..., length - 1 as float32 where `like` lives."""
     if like.is_meta:
         return symbolic.empty((length,), torch.float32)
-    return torch.arange(length, dtype=torch.float32, device=like.device)
+    if like.is_cpu and state.forced is None:
+        return torch.arange(length, dtype=torch.float32)
+    return torch.tensor(range(length), dtype=torch.float32, device=like.device)
 
 
 def fill_(x: Tensor, value) -> None:

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+import core as mx
 from core import nd
 from core.base import MXNetError
 from gluoncv import auto, model_zoo
@@ -164,6 +165,8 @@ def boxes():
 
 
 def test_objects_are_found(boxes, tmp_path):
+    mx.random.seed(0)
+    np.random.seed(0)
     config = {"transfer": None, "backbone": "mobilenet0.25", "data_shape": 64, "pretrained_base": False}
     estimator = auto.SSDEstimator({**config, "epochs": 3, "lr": 0.02, "batch_size": 8, "score_thresh": 0.0})
     told = []

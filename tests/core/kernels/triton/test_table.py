@@ -30,6 +30,7 @@ _HOST = "changes a picture on the host, in NumPy"
 UNRECORDED = {
     **{part: _PART + whole for part, whole in WITHIN.items()},
     "_dropout_again": _PART + "Dropout",
+    "_write_state": _PART + "IdentityAttachKLSparseReg",
     **dict.fromkeys(("_gamma_of_shape", "_gamma_slope"), "both wings are compared with quantiles: tests/core/ops/test_gamma_slope.py"),
     **dict.fromkeys(("_plan_rnn", "_plan_rnn_grad"), "RNN on vectors of its parameters, by the same kernels"),
     **dict.fromkeys(("_foreach", "_while_loop", "_cond", "_gradient", "_np_function"), _GRAPH),
