@@ -38,6 +38,7 @@ def main(argv=None):
     parser.add_argument("parts", nargs="*", metavar="PART", help="what to time (default: all)")
     parser.add_argument("--tokens", type=int, default=64, help="words that are decoded (default 64)")
     parser.add_argument("--prompt", type=int, default=128, help="words of the prompt (default 128)")
+    parser.add_argument("--steps", type=int, default=250, help="batches of an epoch (default 250)")
     parser.add_argument("--rounds", type=int, default=5, help="turns of each contender (default 5)")
     parser.add_argument("--small", action="store_true", help="tiny networks, to see that it runs")
     parser.add_argument("--logs", type=Path, default=LOGS, help="folder for the log and the JSON (default: logs)")
@@ -193,7 +194,7 @@ class LanguageModel(HybridBlock):
 def train(args):
     """An epoch of a language model on random lengths, and of a Transformer on buckets."""
     random = np.random.RandomState(0)
-    words, units, steps = (50, 16, 12) if args.small else (2000, 200, 60)
+    words, units, steps = (50, 16, 12) if args.small else (2000, 200, args.steps)
     batches = [random.randint(0, words, (n + 1, 20)) for n in random.randint(20, 41, steps)]
     data = [(nd.array(b[:-1]), nd.array(b[1:])) for b in batches]
     yield epoch(
