@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 
-import core as mx
 from core import nd
 from core.base import MXNetError
 from gluoncv import auto, model_zoo
@@ -165,14 +164,15 @@ def boxes():
 
 
 def test_objects_are_found(boxes, tmp_path):
-    mx.random.seed(0)
-    np.random.seed(0)
     config = {"transfer": None, "backbone": "mobilenet0.25", "data_shape": 64, "pretrained_base": False}
-    estimator = auto.SSDEstimator({**config, "epochs": 3, "lr": 0.02, "batch_size": 8, "score_thresh": 0.0})
+    config |= {"batch_size": 8, "score_thresh": 0.0}
+    untrained = auto.SSDEstimator({**config, "epochs": 1, "lr": 1e-9}).fit(boxes, boxes)["valid_map"]
+    estimator = auto.SSDEstimator({**config, "epochs": 3, "lr": 0.02})
     told = []
     estimator.reporter = lambda epoch, value: told.append(value)
     result = estimator.fit(boxes, boxes)
-    assert result["valid_map"] == max(told) and len(told) == 3 and result["train_loss"] < 12
+    # What is drawn depends on the names of layers, which count on; the loss alone tells little after twelve steps.
+    assert result["valid_map"] == max(told) > 4 * untrained and len(told) == 3
     names, figures = estimator.evaluate(boxes)
     assert names == ["red", "green", "mAP"] and figures[-1] == pytest.approx(np.mean(figures[:2]))
     found = estimator.predict(boxes[0][0])
