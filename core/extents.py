@@ -103,7 +103,34 @@ class Rounded:
         return self._symbols
 
 
-class Extent:
+class _Ordered:
+    """Comparisons, by `_compares(how, other)`, which answers for all lengths or under a guard."""
+
+    __slots__ = ()
+
+    def _compares(self, how: str, other: Any) -> bool:
+        raise NotImplementedError
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __lt__(self, other: Any) -> bool:
+        return self._compares("<", other)
+
+    def __le__(self, other: Any) -> bool:
+        return self._compares("<=", other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._compares(">", other)
+
+    def __ge__(self, other: Any) -> bool:
+        return self._compares(">=", other)
+
+    def __bool__(self) -> bool:
+        return not self._compares("==", 0)
+
+
+class Extent(_Ordered):
     """A polynomial in symbols that is no constant: an int wherever arithmetic is all that is done with it."""
 
     __slots__ = ("_hash", "hint", "space", "terms")
@@ -193,24 +220,6 @@ class Extent:
     def __eq__(self, other: object) -> bool:
         return _terms(other) is not None and self._compares("==", other)
 
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __lt__(self, other: Any) -> bool:
-        return self._compares("<", other)
-
-    def __le__(self, other: Any) -> bool:
-        return self._compares("<=", other)
-
-    def __gt__(self, other: Any) -> bool:
-        return self._compares(">", other)
-
-    def __ge__(self, other: Any) -> bool:
-        return self._compares(">=", other)
-
-    def __bool__(self) -> bool:
-        return not self._compares("==", 0)
-
     def __hash__(self) -> int:
         if self._hash is None:
             self._hash = hash((id(self.space), frozenset(self.terms.items())))
@@ -297,7 +306,7 @@ class Extent:
         return format(str(self), spec)
 
 
-class Ratio:
+class Ratio(_Ordered):
     """A number with a fraction that an expression of extents comes to, such as 1 / n: a float wherever arithmetic is
     all that is done with it. Nothing is simplified, so that it is rounded as the program rounds it.
     """
@@ -358,24 +367,6 @@ class Ratio:
         return (type(other) is Ratio and self.space is other.space and self.text == other.text) or self._compares(
             "==", other
         )
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __lt__(self, other: Any) -> bool:
-        return self._compares("<", other)
-
-    def __le__(self, other: Any) -> bool:
-        return self._compares("<=", other)
-
-    def __gt__(self, other: Any) -> bool:
-        return self._compares(">", other)
-
-    def __ge__(self, other: Any) -> bool:
-        return self._compares(">=", other)
-
-    def __bool__(self) -> bool:
-        return not self._compares("==", 0)
 
     def __hash__(self) -> int:
         return hash((id(self.space), self.text))
