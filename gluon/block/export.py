@@ -5,12 +5,10 @@ from __future__ import annotations
 from core import autograd, symbol
 from core import ndarray as nd
 from core.base import MXNetError
-from core.graph.trace import Slot
 from core.symbol import graph
-from core.symbol.traced import symbols
 from core.util import is_np_array, np_shape
-from gluon.block.any_batch import opened
 from gluon.block.hybrid_block import HybridBlock
+from gluon.block.open_lengths import opened, plain, results
 from gluon.block.operators import leaves
 from gluon.block.structure import form
 from gluon.block.symbol_block import SymbolBlock
@@ -127,8 +125,8 @@ def _agrees(out: symbol.Symbol, block: HybridBlock, inputs) -> bool:
             found = out.infer_shape_partial(**given)[1]
     except MXNetError:  # sums of symbols, for one, do not broadcast, while those of arrays do
         return False
-    results = [tuple(v.shape) for v in _results(whole)]
-    return len(found) == len(results) and all(map(_fits, found, results))
+    wanted = [tuple(v.shape) for v in results(whole)]
+    return len(found) == len(wanted) and all(map(_fits, found, wanted))
 
 
 def _fits(known: tuple | None, shape: tuple) -> bool:
@@ -136,11 +134,6 @@ def _fits(known: tuple | None, shape: tuple) -> bool:
     return known is None or (
         len(known) == len(shape) and all(k in (-1, extent) for k, extent in zip(known, shape, strict=True))
     )
-
-
-def _results(traced) -> list:
-    """The results in their order, one that is given twice twice."""
-    return [traced.graph.outputs[slot] for slot in leaves([traced.template]) if isinstance(slot, Slot)]
 
 
 def show_operators(block: HybridBlock, args, callback, inputs_too: bool) -> None:
@@ -181,14 +174,8 @@ def _styled_forward(block: HybridBlock) -> bool:
 def _traced(block: HybridBlock, any_batch: bool) -> tuple[symbol.Symbol, dict]:
     """The symbol of the block's last compiled signature, and the arrays of the constants in it."""
     held = {id(a): p.var() for p in block.collect_params().values() if p._data is not None for a in p._data}
-    known = {n: p.shape for n, p in block.collect_params().by_full_name().items()}
 
-    def made(longer: int | None = None) -> tuple[symbol.Symbol, dict, dict]:
-        traced = block._compiled.whole(longer)
-        found, names = traced.graph, _names(block, traced.graph.inputs)
-        found.outputs = _results(traced)
-        shapes = {n: tuple(v.shape) for n, v in zip(names, found.inputs, strict=True)}
-        return *symbols(found, names, held), shapes
+    def names(count: int) -> list[str]:
+        return _names(block, range(count))
 
-    traced = made()
-    return opened(traced, made, known) if any_batch else traced[0], traced[1]
+    return (opened if any_batch else plain)(block._compiled.whole, names, held)
