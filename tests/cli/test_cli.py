@@ -49,6 +49,10 @@ def test_info(capsys):
     # torchvision names 11,689,512; 4,800 channels are normalised by a mean and a variance each
     assert facts["parameters"] == 11_689_512 + 2 * 4800 and facts["task"] == "classification"
     assert {"True", "torchvision/resnet18"} <= {name.partition(".")[0] for name in facts["pretrained"]}
+    assert facts["names of"] == ["timm", "torchvision"]
+    assert answer(capsys, "info", "shufflenet_v1")["names of"].startswith(
+        "no other library: torchvision has the second"
+    )
     assert answer(capsys, "info", "bert_12_768_12")["settings"]["units"] == 768
     assert "Did you mean 'resnest50'" in answer(capsys, "info", "resnet50", code=1)["error"]
 

@@ -57,6 +57,19 @@ def test_every_network_has_a_twin_or_a_reason_why_not():
         save_state_dict(net, "net.safetensors", names="timm")
 
 
+def test_the_page_lists_the_networks_without_a_twin(root):
+    """docs/weights.md has this table; where it differs, what the assertion shows is to go there."""
+    reasons = {}
+    for name in get_model_list():
+        if reason(name) is not None:
+            reasons.setdefault(reason(name), []).append(name)
+    rows = (f"| {', '.join(f'`{name}`' for name in names)} | {why} |" for why, names in reasons.items())
+    table = "\n".join(["| networks | why |", "| --- | --- |", *rows])
+    page = (root / "docs" / "weights.md").read_text(encoding="utf-8")
+    assert table in page, table
+    assert f"{len(TWINS)} of the {len(get_model_list())} networks" in page
+
+
 @pytest.fixture(scope="module")
 def net():
     net = get_model("resnet18_v1", classes=10)
