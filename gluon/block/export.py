@@ -5,6 +5,7 @@ from __future__ import annotations
 from core import autograd, symbol
 from core import ndarray as nd
 from core.base import MXNetError
+from core.serialization import save_each
 from core.symbol import graph
 from core.util import is_np_array, np_shape
 from gluon.block.hybrid_block import HybridBlock
@@ -12,6 +13,7 @@ from gluon.block.open_lengths import opened, plain, results
 from gluon.block.operators import leaves
 from gluon.block.structure import form
 from gluon.block.symbol_block import SymbolBlock
+from gluon.parameter import Parameter
 
 __all__ = ["contents", "described", "export", "rewritten", "show_operators", "trace"]
 
@@ -63,21 +65,33 @@ def export(
 
     inputs: as in `trace`. remove_amp_cast: leave out the conversions of mixed precision. Parameters must be initialised.
     """
-    out, arguments, states = contents(block, inputs)
-    arrays = {f"arg:{n}": a for n, a in arguments.items()} | {f"aux:{n}": a for n, a in states.items()}
+    out, sources = _sources(block, inputs)
+    states = set(out.list_auxiliary_states())
+    names = [n for n in sources if n not in states] + [n for n in sources if n in states]
+    sources = {f"{'aux' if n in states else 'arg'}:{n}": sources[n] for n in names}
     symbol_file, params_file = f"{path}-symbol.json", f"{path}-{epoch:04d}.params"
     out.save(symbol_file, remove_amp_cast)
-    nd.save(params_file, arrays)
+    save_each(params_file, sources, _array)
     return symbol_file, params_file
 
 
 def contents(block: HybridBlock, inputs=(True,)) -> tuple[symbol.Symbol, dict, dict]:
     """The symbol of a block, and its parameters by name: arguments (constants among them) and auxiliary states."""
-    out, constants = described(block, inputs)
-    names, states = set(out.list_inputs()), set(out.list_auxiliary_states())
-    arrays = {n: p._reduce() for n, p in block.collect_params().by_full_name().items() if n in names}
-    arrays.update((name, array.as_nd_ndarray()) for name, array in constants.items() if name in names)
+    out, sources = _sources(block, inputs)
+    arrays, states = {n: _array(source) for n, source in sources.items()}, set(out.list_auxiliary_states())
     return out, {n: a for n, a in arrays.items() if n not in states}, {n: a for n, a in arrays.items() if n in states}
+
+
+def _sources(block: HybridBlock, inputs) -> tuple[symbol.Symbol, dict]:
+    """The symbol of a block, and the parameters and constants in it by name."""
+    out, constants = described(block, inputs)
+    names = set(out.list_inputs())
+    sources = {n: p for n, p in block.collect_params().by_full_name().items() if n in names}
+    return out, sources | {n: array.as_nd_ndarray() for n, array in constants.items() if n in names}
+
+
+def _array(source) -> nd.NDArray:
+    return source._reduce() if isinstance(source, Parameter) else source
 
 
 def rewritten(block: HybridBlock, inputs, rewrite, ctx=None) -> SymbolBlock:
