@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 
-from core import late_names
-from core.base import MXNetError
+from core import late_names, tracebacks
+from core.base import MXNetError, UnknownName
 from core.context import (
     Context,
     cpu,
@@ -62,7 +63,13 @@ late_names.enter(
     ),
 )
 late_names.enter("core.ndarray.op", {"Custom": "core.operator"})
-late_names.enter("core.util", {"default_array": "core.np_arrays", "numpy_fallback": "core.np_arrays"})
+late_names.enter(
+    "core.util",
+    {
+        "default_array": "core.np_arrays", "numpy_fallback": "core.np_arrays",
+        "set_check_values": "core.checks", "is_check_values": "core.checks",
+    },
+)  # fmt: skip
 
 
 def __getattr__(name: str):
@@ -71,7 +78,7 @@ def __getattr__(name: str):
     if name not in _MODULES:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise AttributeError(f"mxnet has no {name!r}")
+        raise UnknownName("mxnet", name, __dir__, "part")
     try:
         value = importlib.import_module(_MODULES[name])
     except ModuleNotFoundError as error:
@@ -85,6 +92,10 @@ def __getattr__(name: str):
 def __dir__():
     return sorted({*globals(), *_MODULES, *_VALUES})
 
+
+tracebacks.install()
+if os.environ.get("MXNET_CHECK_VALUES", "0") not in ("", "0"):
+    importlib.import_module("core.checks").set_check_values(True)
 
 __all__ = [
     "Context", "MXNetError", "cpu", "cpu_pinned", "cpu_shared", "current_context", "gpu", "gpu_memory_info", "num_gpus",

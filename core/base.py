@@ -96,21 +96,39 @@ def data_dir() -> str:
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """A sentence that offers the valid name most like `word`, or an empty string."""
-    match = difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)
+    """A sentence that offers the valid name most like `word`, or an empty string.
+
+    That is one that begins with it (`resnet50`), is spelled nearly so, or has it for its initials (`lr`).
+    """
+    words = list(words)
+    match = sorted((w for w in words if len(word) > 2 and w.startswith(word)), key=lambda w: (len(w), w))
+    match = match or difflib.get_close_matches(word, words, n=1, cutoff=0.5)
+    match = match or [w for w in words if "_" in w and "".join(part[:1] for part in w.split("_")) == word]
     return f" Did you mean {match[0]!r}?" if match else ""
+
+
+def conversion(value: object) -> str:
+    """What to do with a value that was given in place of an array, as a sentence; "" where that cannot be said."""
+    package = type(value).__module__.partition(".")[0]
+    if package == "torch":
+        return ": convert it with mx.nd.array(x.detach().cpu().numpy())"
+    if package == "numpy" or isinstance(value, (list, tuple, int, float)):
+        return ": convert it with mx.nd.array(x)"
+    if package == "PIL":
+        return ": convert it with mx.nd.array(np.asarray(x)), or with the transform ToTensor"
+    return ""
 
 
 class UnknownName(AttributeError):
     """A module has no such name. The nearest one is looked for when the message is read: `hasattr` never reads it."""
 
-    def __init__(self, module: str, name: str, known: Callable[[], Iterable[str]]):
+    def __init__(self, module: str, name: str, known: Callable[[], Iterable[str]], what: str = "function"):
         super().__init__(module, name)
-        self.name, self._known = name, known
+        self.name, self._known, self._what = name, known, what
 
     def __str__(self):
         module, name = self.args
-        return f"{module} has no function {name!r}.{nearest(name, self._known())}"
+        return f"{module} has no {self._what} {name!r}.{nearest(name, self._known())}"
 
 
 def as_list(value) -> list:

@@ -55,10 +55,10 @@ def operand_error(op: Operator, inputs: Sequence, attrs: dict, reason: Exception
     for slot, x in zip(op.inputs + op.inputs[-1:] * len(inputs), inputs, strict=False):
         if x is None and slot not in op.optional:
             return MissingOperand(f"{name}: input {slot!r} is missing. {op.signature()}")
-    return failure(name, inputs, reason, _contradiction(op, inputs, attrs))
+    return failure(name, inputs, reason, _contradiction(op, inputs, attrs, reason))
 
 
-def _contradiction(op: Operator, inputs: Sequence, attrs: dict) -> str | None:
+def _contradiction(op: Operator, inputs: Sequence, attrs: dict, reason: Exception) -> str | None:
     """What is wrong with the inputs, as far as their contexts and the operator's inference of shapes tell."""
     if not inputs:
         return "at least one is needed"
@@ -70,15 +70,28 @@ def _contradiction(op: Operator, inputs: Sequence, attrs: dict) -> str | None:
             broadcast([x.shape for x in present])
         except RuntimeError:
             return "their shapes do not broadcast"
+    unlike = _unlike(op, inputs, reason)
     if op.infer is None:
-        return None
+        return unlike
     given = {name: None if x is None else tuple(x.shape) for name, x in zip(op.inputs, inputs, strict=False)}
     inferred = dict(given)
     try:
         op.infer(inferred, attrs)
     except KERNEL_ERRORS:
-        return None
+        return unlike
+    first = next(iter(given))
     for name, shape in given.items():
         if shape is not None and inferred[name] != shape:
-            return f"the shape of {name} is {shape}, and would have to be {inferred[name]}"
-    return None
+            source = f"{first} of shape {given[first]} needs" if name != first else "the others need"
+            return f"{source} {name} of shape {inferred[name]}, and {name} has the shape {shape}"
+    return unlike
+
+
+def _unlike(op: Operator, inputs: Sequence, reason: Exception) -> str | None:
+    """That the inputs differ in type, where the kernel says that types are what does not fit."""
+    types = {name: dtype_name(x.dtype) for name, x in zip(op.inputs, inputs, strict=False) if x is not None}
+    if len(set(types.values())) < 2 or not any(word in str(reason) for word in ("scalar type", "dtype")):
+        return None
+    first, *rest = types.items()
+    other = next((name, kind) for name, kind in rest if kind != first[1])
+    return f"{first[0]} is {first[1]} and {other[0]} {other[1]}; convert with {first[0]}.astype('{other[1]}')"

@@ -12,6 +12,7 @@ from core import late_names, storage
 from core.base import MXNetError, NotSupportedError, WrongKind
 from core.context import gpu_memory_info, num_gpus
 from core.dtypes import dtype_name
+from core.tracebacks import set_full_traceback as set_full_traceback
 
 
 class _State(threading.local):

@@ -64,7 +64,7 @@ def plot_network(symbol, title="plot", save_format="pdf", shape=None, dtype=None
     try:
         import graphviz
     except ImportError:
-        raise ImportError("plot_network needs the package graphviz: pip install graphviz") from None
+        raise ImportError("plot_network needs the package graphviz: pip install 'gluon-triton[plot]'") from None
     outputs, _ = _shapes(symbol, shape)
     types = _types(symbol, dtype)
     nodes = graph.order(symbol._entries)

@@ -6,6 +6,7 @@ check_core()
 
 import importlib  # noqa: E402
 
+from core.base import UnknownName  # noqa: E402
 from gluon import block, loss, nn, parameter, rnn, trainer  # noqa: E402
 from gluon.block import Block, HybridBlock, SymbolBlock  # noqa: E402
 from gluon.parameter import Constant, DeferredInitializationError, Parameter, ParameterDict  # noqa: E402
@@ -20,7 +21,7 @@ def __getattr__(name):
         return parameter.tensor_types
     if name in _ROOMS:
         return importlib.import_module(f"gluon.{name}")
-    raise AttributeError(f"module 'gluon' has no attribute {name!r}")
+    raise UnknownName("gluon", name, __dir__, "part")
 
 
 def __dir__():

@@ -45,6 +45,11 @@ class Loss(HybridBlock):
         loss = _apply_weighting(F, loss, self._weight if weight is None else weight, sample_weight)
         return F.mean(loss, axis=self._batch_axis, exclude=True)
 
+    def _advice(self, pred=None, label=None, *_):
+        if pred is None or label is None or math.prod(pred) == math.prod(label):
+            return None
+        return f"labels of shape {label} do not fit predictions of shape {pred}: they are to have as many elements"
+
     def __repr__(self):
         return f"{type(self).__name__}(batch_axis={self._batch_axis}, w={self._weight})"
 
@@ -119,6 +124,27 @@ class SoftmaxCrossEntropyLoss(Loss):
         else:
             loss = -F.sum(pred * _reshape_like(F, label, pred), axis=self._axis, keepdims=True)
         return self._finish(F, loss, sample_weight)
+
+    def _advice(self, pred=None, label=None, *_):
+        if pred is None or label is None:
+            return None
+        if not self._sparse_label:
+            wanted, means = pred, "are probabilities; class numbers take sparse_label=True"
+        else:
+            wanted, means = _without(pred, self._axis), "are class numbers"
+            if label == pred:
+                means += "; one-hot labels or probabilities take sparse_label=False"
+            for axis in range(1, len(pred)):
+                if label == _without(pred, axis):
+                    means += f"; where the classes are on axis {axis} of the predictions, give the loss axis={axis}"
+        if label == wanted:
+            return None
+        return f"for predictions of shape {pred} and axis={self._axis}, labels of shape {wanted} {means}; given {label}"
+
+
+def _without(shape, axis):
+    axis %= len(shape)
+    return shape[:axis] + shape[axis + 1 :]
 
 
 SoftmaxCELoss = SoftmaxCrossEntropyLoss

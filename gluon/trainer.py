@@ -66,7 +66,8 @@ class Trainer:
         if isinstance(params, dict):
             params = list(dict.fromkeys(params[key] for key in sorted(params)))  # shared ones once
         if not isinstance(params, (list, tuple)):
-            raise ValueError(f"params is a list or dictionary of parameters, got {type(params).__name__}")
+            hint = ": pass net.collect_params()" if hasattr(params, "collect_params") else ""
+            raise ValueError(f"params is a list or dictionary of parameters, got {type(params).__name__}{hint}")
         for param in params:
             if not isinstance(param, Parameter):
                 raise ValueError(

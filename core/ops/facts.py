@@ -21,11 +21,12 @@ MOVING = {"moving_mean": '["zero", {}]', "moving_var": '["one", {}]'}  # how run
 class Target:
     """The attribute that tells the shape of the result.
 
-    keeps: the number in it that stands for the input's extent.
+    keeps: 0 in it stands for the input's extent; infers: -1 for what is left.
     """
 
     attribute: str
-    keeps: int | None = 0
+    keeps: bool = True
+    infers: bool = True
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ class Facts:
     appends: Callable[[dict], Sequence[str]] = lambda attrs: ()
     unnamed: bool = False
     words: Mapping[str, str] = field(default_factory=dict)
+    indexes: Mapping[str, Callable[[dict, dict], int]] = field(default_factory=dict)
     memory: Literal["new", "unknown"] = "unknown"
     shape: Relation = NONE
     index: str | None = None

@@ -27,7 +27,7 @@ def _take_storage(stypes, attrs):
     return "csr" if stypes[0] == "csr" and attrs["axis"] == 0 and attrs["mode"] != "raise" else "default"
 
 
-@operator("take", storage=Told(_take_storage))
+@operator("take", storage=Told(_take_storage), indexes={"indices": lambda shapes, attrs: shapes["a"][attrs["axis"]]})
 def take(a, indices, *, axis: Int = 0, mode: Annotated[str, Choice("clip", "wrap", "raise")] = "clip"):
     """Slices of a along an axis at the indices, which are clipped (or wrapped) into range."""
     axis = normal_axis(axis, a.dim(), "take")
@@ -59,7 +59,11 @@ def batch_take(a, indices):
     return F._reshape_to(F.pick(a, F._reshape_to(indices, shape=(a.shape[0],)), axis=1), shape=indices.shape)
 
 
-@operator("pick", aliases=("choose_element_0index",))
+@operator(
+    "pick",
+    aliases=("choose_element_0index",),
+    indexes={"index": lambda shapes, attrs: shapes["data"][-1 if attrs["axis"] is None else attrs["axis"]]},
+)
 def pick(
     data, index, *, axis: OptInt = -1, keepdims: Bool = False, mode: Annotated[str, Choice("clip", "wrap")] = "clip"
 ):
@@ -98,7 +102,7 @@ def _pick_grad_gradient(head1, index, head_shape, attrs):
     return [F._reshape_to(F.pick(head1, index, axis=attrs.axis, mode=attrs.mode), shape=head_shape), None]
 
 
-@operator("one_hot", memory="new", words={"data": "indices"})
+@operator("one_hot", memory="new", words={"data": "indices"}, indexes={"indices": lambda shapes, attrs: attrs["depth"]})
 def one_hot(indices, *, depth: Int, on_value: Float = 1.0, off_value: Float = 0.0, dtype: DType = "float32"):
     """A new last axis of length depth that is on_value at the index; out of range there is no hot place."""
     if kernels.dtype_name(indices) == "bool":

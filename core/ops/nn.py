@@ -549,6 +549,7 @@ def dropout(
     memory="new",
     row_gradient=rows_if_asked,
     input_dtypes={"weight": lambda attrs, first: attrs["dtype"]},
+    indexes={"data": lambda shapes, attrs: attrs["input_dim"]},
 )
 def embedding(
     data, weight, *, input_dim: Positive, output_dim: Positive, dtype: DType = "float32", sparse_grad: Bool = False

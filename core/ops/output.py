@@ -15,7 +15,12 @@ COPY = kernels.shape.clone
 _Normal = Annotated[str, Choice("null", "batch", "valid")]
 
 
-@operator("SoftmaxOutput", aliases=("Softmax",), memory="new")
+def _classes(shapes, attrs):
+    data = shapes["data"]
+    return data[1] if attrs["multi_output"] else data[-1] if attrs["preserve_shape"] else math.prod(data[1:])
+
+
+@operator("SoftmaxOutput", aliases=("Softmax",), memory="new", indexes={"label": _classes})
 def softmax_output(
     data, label, *, grad_scale: Float = 1.0, ignore_label: Float = -1.0, multi_output: Bool = False,
     use_ignore: Bool = False, preserve_shape: Bool = False, normalization: _Normal = "null", out_grad: Bool = False,

@@ -26,7 +26,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 from core import kernels
-from core.base import MXNetError, NotAnArray, WrongKind, nearest
+from core.base import MXNetError, NotAnArray, WrongKind, conversion, nearest
 from core.kernels.formula import GRADIENT, OUT, UNKNOWN, Expr, Formula, postorder
 from core.ops import attributes
 from core.ops.attributes import Attribute
@@ -193,7 +193,10 @@ class Operator(Facts):
         """The error for inputs of which one is neither an array nor a symbol."""
         for name, x in zip(self.inputs + self.inputs[-1:] * len(inputs), inputs, strict=False):
             if x is not None and not hasattr(x, "_apply_operator"):
-                return NotAnArray(f"{self.name}: input {name!r} is to be an array, given {type(x).__name__} ({x!r})")
+                return NotAnArray(
+                    f"{self.name}: input {name!r} is to be an array, given {type(x).__module__}.{type(x).__name__}"
+                    f" {x!r}{conversion(x)}"
+                )
         return NotAnArray(f"{self.name}: its inputs are to be arrays, or symbols; given both")
 
     def parse(self, given: dict) -> dict:

@@ -200,7 +200,7 @@ def _instance_softmax_gradient(head, out):
     return [F._softmax_grad(head, out, axis=1)]
 
 
-@operator("_cross_entropy", memory="new")
+@operator("_cross_entropy", memory="new", indexes={"label": lambda shapes, attrs: shapes["data"][attrs["axis"]]})
 def _cross_entropy(data, label, *, axis: Int = -1):
     """-log softmax(data) at the label, one loss per row."""
     axis %= data.dim()

@@ -7,6 +7,7 @@ import warnings
 from core import ndarray as nd
 from core.base import MXNetError, NotAnArray, nearest
 from core.dtypes import HALF, dtype_name
+from core.signatures import unknown_keyword
 from core.util import is_np_array
 
 
@@ -48,7 +49,10 @@ class Optimizer:
         param_dict=None,
         aggregate_num=None,
         use_fused_step=None,
+        **unknown,
     ):
+        for name in unknown:
+            raise unknown_keyword(self, name)
         if param_idx2name is not None and not isinstance(param_idx2name, dict):
             raise AssertionError(f"param_idx2name is a dictionary from index to name, got {param_idx2name!r}")
         self.rescale_grad = rescale_grad

@@ -9,8 +9,9 @@ from core import ndarray as nd
 from core.base import nearest
 from core.files.atomic import replacing
 from core.files.text import read_json, reading
-from core.serialization import save_each
+from core.signatures import unknown_keyword
 from gluon.block.hooks import HookHandle
+from gluon.block.location import not_prepared, note
 from gluon.block.scope import BlockScope
 from gluon.parameter import Parameter, ParameterDict
 
@@ -36,7 +37,14 @@ class Block:
         if ours and cls.__doc__ and not cls.__name__.startswith("_"):
             cls.__doc__ = "\n\n    ".join([cls.__doc__.rstrip(), *_details(cls)])
 
-    def __init__(self, prefix=None, params=None):
+    def __init__(self, prefix=None, params=None, **unknown):
+        for name in unknown:
+            raise unknown_keyword(self, name)
+        if prefix is not None and not isinstance(prefix, str):
+            raise TypeError(
+                f"prefix of {type(self).__name__} is a string, given {type(prefix).__name__}: blocks go in by add(...), "
+                "or as attributes"
+            )
         self._empty_prefix = prefix == ""
         self._prefix, self._params = BlockScope.create(prefix, params, self._alias())
         self._name = self._prefix.removesuffix("_")
@@ -57,6 +65,8 @@ class Block:
                 f"attribute {name!r} of {type(self).__name__} is of type {type(existing).__name__}; given "
                 f"{type(value).__name__}"
             )
+        if isinstance(value, (Block, Parameter)) and "_children" not in self.__dict__:
+            raise not_prepared(self)
         if isinstance(value, Block):
             self.register_child(value, name)
         elif isinstance(value, Parameter):
@@ -104,6 +114,8 @@ class Block:
 
         In NumPy mode their names are structural, `0.weight` (see `ParameterDict`).
         """
+        if "_children" not in self.__dict__:
+            raise not_prepared(self)
         self._warn_of_hidden_blocks()
         found = ParameterDict(self._params.prefix)
         found._by_structure = self._by_attribute
@@ -211,7 +223,7 @@ class Block:
         if deduplicate:
             last = {parameter: name for name, parameter in parameters.items()}
             parameters = {name: parameter for parameter, name in last.items()}
-        save_each(filename, parameters, Parameter._reduce)
+        nd.save(filename, {name: parameter._reduce() for name, parameter in parameters.items()})
 
     def load_parameters(
         self,
@@ -334,14 +346,24 @@ class Block:
             routed = route(Block.__call__, self, args)
             if routed is not None:
                 return routed[0]
-        if self._forward_pre_hooks:
-            for hook in tuple(self._forward_pre_hooks.values()):
-                hook(self, args)
-        out = self.forward(*args)
-        if self._forward_hooks:
-            for hook in tuple(self._forward_hooks.values()):
-                hook(self, args, out)
+        try:
+            if self._forward_pre_hooks:
+                for hook in tuple(self._forward_pre_hooks.values()):
+                    hook(self, args)
+            out = self.forward(*args)
+            if self._forward_hooks:
+                for hook in tuple(self._forward_hooks.values()):
+                    hook(self, args, out)
+        except Exception as error:
+            if "_children" not in self.__dict__:
+                raise not_prepared(self) from None
+            note(error, self, args)
+            raise
         return out
+
+    def _advice(self, *shapes):
+        """What to do about inputs of these shapes (None: no array) that the block failed with; None if they do not tell."""
+        return None
 
     def forward(self, *args):
         """What a call computes, in terms of arrays."""

@@ -12,6 +12,7 @@ from core.operand_errors import OperandError
 from core.util import is_np_array
 from gluon.block import block as blocks
 from gluon.block.block import Block
+from gluon.block.location import note
 from gluon.block.operators import is_array, is_symbolic, leaves, nesting, operators_for, refuse_mixed
 from gluon.block.structure import _regroup, form
 from gluon.parameter import DeferredInitializationError
@@ -37,6 +38,8 @@ class HybridBlock(Block):
 
     # Whether a call computes `forward` as the class defines it, rather than `hybrid_forward`.
     _defines_forward = False
+    # Whether `hybridize` switched compiled execution on.
+    _active = False
     # The nesting of the inputs of the first hybridized call, with True for each array.
     _called_with = ()
     # The nestings of inputs and outputs as `_regroup` takes them, by MXNet's names: programs keep them
@@ -56,9 +59,8 @@ class HybridBlock(Block):
         super().__init_subclass__(**kwargs)
         cls._defines_forward = cls.hybrid_forward is HybridBlock.hybrid_forward
 
-    def __init__(self, prefix=None, params=None):
-        super().__init__(prefix=prefix, params=params)
-        self._active = False
+    def __init__(self, prefix=None, params=None, **unknown):
+        super().__init__(prefix=prefix, params=params, **unknown)
         self._flags: dict[str, object] = {}
 
     def __call__(self, *args):
@@ -279,14 +281,18 @@ class HybridBlock(Block):
 
     def _call_compiled(self, args):
         """A call of a hybridized block that defines `forward`."""
-        for hook in tuple(self._forward_pre_hooks.values()):
-            hook(self, args)
-        compiled = self._compiled or self._compile(self._forward_anew, args)
-        out = compiled(*args, variant=self._variant)
-        if self._op_hook is not None:
-            self._show_operators(args)
-        for hook in tuple(self._forward_hooks.values()):
-            hook(self, args, out)
+        try:
+            for hook in tuple(self._forward_pre_hooks.values()):
+                hook(self, args)
+            compiled = self._compiled or self._compile(self._forward_anew, args)
+            out = compiled(*args, variant=self._variant)
+            if self._op_hook is not None:
+                self._show_operators(args)
+            for hook in tuple(self._forward_hooks.values()):
+                hook(self, args, out)
+        except Exception as error:
+            note(error, self, args)
+            raise
         return out
 
     def _show_operators(self, args):

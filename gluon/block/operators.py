@@ -6,6 +6,7 @@ import functools
 from types import FunctionType
 
 from core import ndarray as nd
+from core.base import conversion
 from core.dispatch import operator_function
 from core.ops.registry import TABLE
 
@@ -32,6 +33,7 @@ def operators_for(x, args):
     kind = type(x)
     raise ValueError(
         f"a HybridBlock needs an array or a Symbol among its inputs, got {kind.__module__}.{kind.__name__}"
+        f"{conversion(x)}"
     )
 
 

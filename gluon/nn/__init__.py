@@ -2,6 +2,7 @@
 
 import importlib
 
+from core.base import UnknownName
 from gluon.block import Block, HybridBlock, SymbolBlock
 from gluon.nn.activations import ELU, GELU, SELU, Activation, LeakyReLU, PReLU, SiLU, Swish
 from gluon.nn.basic_layers import Dense, Dropout, Embedding, Flatten, HybridLambda, Identity, Lambda
@@ -40,9 +41,24 @@ _MOVED = {
     "PixelShuffle3D": "gluon.contrib.nn",
     "SyncBatchNorm": "gluon.contrib.nn",
 }
+# What programs for PyTorch ask for under names that are not alike.
+_IN_PYTORCH = {
+    "BCEWithLogitsLoss": "gluon.loss.SigmoidBinaryCrossEntropyLoss()",
+    "CrossEntropyLoss": "gluon.loss.SoftmaxCrossEntropyLoss()",
+    "Linear": "nn.Dense(units, flatten=False)",
+    "LSTM": "gluon.rnn.LSTM",
+    "GRU": "gluon.rnn.GRU",
+    "MSELoss": "gluon.loss.L2Loss()",
+    "Module": "nn.HybridBlock",
+    "ReLU": "nn.Activation('relu')",
+    "Sigmoid": "nn.Activation('sigmoid')",
+    "Tanh": "nn.Activation('tanh')",
+}
 
 
 def __getattr__(name: str):
+    if name in _IN_PYTORCH:
+        raise AttributeError(f"gluon.nn has no layer {name!r}: what PyTorch calls so is {_IN_PYTORCH[name]} here")
     if name not in _MOVED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise UnknownName("gluon.nn", name, lambda: {*globals(), *_MOVED}, "layer")
     return getattr(importlib.import_module(_MOVED[name]), name)

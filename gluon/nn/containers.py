@@ -17,6 +17,8 @@ class _Stack:
     def add(self, *blocks):
         """Appends blocks."""
         for block in blocks:
+            if not isinstance(block, Block):
+                raise ValueError(f"{type(self).__name__}.add takes blocks, given {_in_words(block)}")
             self.register_child(block)
 
     def __repr__(self):
@@ -50,6 +52,15 @@ class _Stack:
             else:
                 args = ()
         return (x, *args) if args else x
+
+
+def _in_words(thing):
+    name = getattr(thing, "__name__", repr(thing))
+    if isinstance(thing, type) and issubclass(thing, Block):
+        return f"the class {name}: call it, {name}(...)"
+    if callable(thing):
+        return f"the function {name}: wrap it, HybridLambda({name!r}) or Lambda({name})"
+    return f"{name}: spread a list, add(*layers)" if isinstance(thing, (list, tuple)) else name
 
 
 class Sequential(_Stack, Block):

@@ -41,10 +41,9 @@ class _Conv(HybridBlock):
         weight_initializer=None,
         bias_initializer="zeros",
         adj=None,
-        prefix=None,
-        params=None,
+        **kwargs,
     ):
-        super().__init__(prefix=prefix, params=params)
+        super().__init__(**kwargs)
         n = self._ndim
         allowed = LAYOUTS[n] if self._op_name == "Convolution" else LAYOUTS[n][:1]
         if layout not in allowed:
@@ -88,6 +87,16 @@ class _Conv(HybridBlock):
         operator = F.Convolution if self._op_name == "Convolution" else F.Deconvolution
         out = operator(x, weight, bias, name="fwd", **self._kwargs)
         return out if self.act is None else self.act(out)
+
+    def _advice(self, shape=None, *_):
+        channels, last = self._in_channels or self.weight.shape[1] * self._kwargs["num_group"], self._ndim + 1
+        first = self._op_name == "Convolution" and self._kwargs["layout"].startswith("NC")
+        if first and shape is not None and len(shape) == last + 1 and shape[1] != channels == shape[-1]:
+            return (
+                f"the data look as if their channels came last; {type(self).__name__} takes {self._kwargs['layout']}: "
+                f"x.transpose({(0, last, *range(1, last))})"
+            )
+        return None
 
     def __repr__(self):
         return _conv_repr(self, self.weight, self.bias, self._kwargs, self.act)

@@ -29,7 +29,7 @@ def get_model(name, pretrained=False, root=None, ctx=None, **kwargs):
     builder = MODELS.get(name.lower())
     if builder is None:
         raise ValueError(
-            f"there is no model {name!r}.{nearest(name.lower(), MODELS)} The models are {', '.join(get_model_list())}"
+            f"there is no model {name!r}.{nearest(name.lower(), MODELS)} get_model_list() and `gluon list` have all names"
         )
     return builder(pretrained=pretrained, root=root, ctx=ctx, **kwargs)
 

@@ -36,7 +36,7 @@ class TruncNorm(Initializer):
         try:
             from scipy.stats import truncnorm
         except ImportError as error:
-            raise ImportError("TruncNorm needs SciPy: pip install scipy") from error
+            raise ImportError("TruncNorm needs SciPy: pip install 'gluon-triton[cv]'") from error
         self._distribution = truncnorm(-2, 2, mean, stdev)
 
     def _init_weight(self, name, arr):

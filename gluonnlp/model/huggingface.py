@@ -42,6 +42,11 @@ def load_huggingface(folder, ctx=None, ignore_extra=False, **heads):
     if os.fspath(folder).startswith(hub.SCHEME):
         folder = hub.fetch_folder(hub.parse(os.fspath(folder)), EVERY_FILE)
     folder = os.path.expanduser(folder)
+    if not os.path.isdir(folder):
+        raise MXNetError(
+            f"there is no folder {folder!r}. A repository of the hub is named 'hf://OWNER/NAME', as "
+            f"load_huggingface('hf://{_repository(folder)}'); or give a folder with config.json and model.safetensors"
+        )
     names = _table()
     config = _config(folder)
     kind = config.get("model_type")
@@ -304,6 +309,12 @@ def _records(path):
     if not isinstance(found, dict) or not all(isinstance(record, Record) for record in found.values()):
         raise MXNetError(f"{path} holds no arrays by name, but {type(found).__name__}: it is no state_dict")
     return found
+
+
+def _repository(name):
+    """The repository that a name without an owner stands for on the hub."""
+    owners = {"bert": "google-bert", "roberta": "FacebookAI", "distilbert": "distilbert", "gpt2": "openai-community"}
+    return name if "/" in name else f"{owners.get(name.partition('-')[0], 'OWNER')}/{name}"
 
 
 def _config(folder):

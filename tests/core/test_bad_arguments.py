@@ -65,7 +65,11 @@ def test_what_is_no_array_is_told(value):
         (lambda: nd.where(x(), x(), value), "y"),
         (lambda: nd.linalg.gemm2(value, x()), "A"),
     ):
-        said = "is missing" if value is None else f"is to be an array, given {type(value).__name__}"
+        said = (
+            "is missing"
+            if value is None
+            else f"is to be an array, given {type(value).__module__}.{type(value).__name__}"
+        )
         with pytest.raises(TypeError, match=f"input '{name}' {said}"):
             call()
     with pytest.raises(TypeError, match=f"weight and gradient are arrays, given NDArray and {type(value).__name__}"):
@@ -192,7 +196,10 @@ def test_the_first_call_of_a_block_keeps_the_class_of_errors():
     def misfit(v):
         return nd.dot(v, x(7, 7))
 
-    for call, kind, said in ((fail, Own, "^no paper$"), (misfit, ValueError, "first call, while shapes are unknown: ")):
+    for call, kind, said in (
+        (fail, Own, "^no paper\nin layer Layer, called with"),
+        (misfit, ValueError, "first call, while shapes are unknown: "),
+    ):
         layer = Layer(call)
         layer.initialize()
         with pytest.raises(kind, match=said):

@@ -11,8 +11,6 @@ import hashlib
 import http.server
 import threading
 
-NOWHERE = "http://127.0.0.1:9"  # no server listens at the port of `discard`
-
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"

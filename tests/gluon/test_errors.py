@@ -22,11 +22,15 @@ def initialized(block, hybridize=False):
 @pytest.mark.parametrize(
     ("make", "shape", "told"),
     [
-        (lambda: nn.Dense(3, in_units=4), (2, 5), "FullyConnected .* shape of weight is (3, 4), .* be (3, 5)"),
-        (lambda: nn.Conv2D(3, 3, in_channels=3), (2, 4, 8, 8), "Convolution .* (3, 3, 3, 3), .* be (3, 4, 3, 3)"),
+        (lambda: nn.Dense(3, in_units=4), (2, 5), "needs weight of shape (3, 5), and weight has the shape (3, 4)"),
+        (
+            lambda: nn.Conv2D(3, 3, in_channels=3),
+            (2, 4, 8, 8),
+            "data of shape (2, 4, 8, 8) needs weight of shape (3, 4, 3, 3), and .* (3, 3, 3, 3)",
+        ),
         (lambda: nn.Conv2D(3, 3), (2, 5), "Convolution: kernel (3, 3) is for data of 4 axes, given shape (2, 5)"),
         (lambda: nn.Conv2DTranspose(3, 3), (2, 5), "Deconvolution: kernel (3, 3) is for data of 4 axes"),
-        (lambda: nn.LayerNorm(in_channels=5), (2, 3), "LayerNorm .* shape of gamma is (5,), .* be (3,)"),
+        (lambda: nn.LayerNorm(in_channels=5), (2, 3), "needs gamma of shape (3,), and gamma has the shape (5,)"),
         (lambda: nn.BatchNorm(axis=5), (2, 3), "BatchNorm: data of shape (2, 3) has too few axes"),
     ],
 )

@@ -31,5 +31,5 @@ def package():
     try:
         import onnx
     except ImportError:
-        raise ImportError("ONNX files need the package onnx: pip install onnx onnxruntime") from None
+        raise ImportError("ONNX files need the package onnx: pip install 'gluon-triton[onnx]'") from None
     return onnx

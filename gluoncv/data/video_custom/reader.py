@@ -13,7 +13,8 @@ class VideoReader:
 
     def __init__(self, path):
         av = try_import(
-            "av", "videos are decoded by PyAV, you can install it by `pip install av`; folders of frames need nothing"
+            "av",
+            "videos are decoded by PyAV, you can install it by `pip install 'gluon-triton[video]'`; folders of frames need nothing",
         )
         self._path, self._container = path, av.open(path)
         self._stream = self._container.streams.video[0]
