@@ -52,7 +52,9 @@ def run(
         if store is not None:
             waiting, alone = _uses(nodes, sums), _read_once(nodes, sums) if compiled else ()
             if not any([type(node) is Node and node.op.user_rule is not None for node in nodes]):
-                _make_room(sums.reached.values(), {id(g._data) for _, g in given.values()}, store)
+                _make_room(
+                    sums.reached.values(), {id(g._data) for _, g in given.values() if g.stype == "default"}, store
+                )
         for node in nodes:
             heads_of = sums.nodes.pop(id(node), None)
             stepped = False  # whether only its states are to move

@@ -98,8 +98,11 @@ def data_dir() -> str:
 def nearest(word: str, words: Iterable[str]) -> str:
     """A sentence that offers the valid name most like `word`, or an empty string.
 
-    That is one that begins with it (`resnet50`), is spelled nearly so, or has it for its initials (`lr`).
+    That is one that begins with it (`resnet50`), is spelled nearly so, or has it for its initials (`lr`). None is offered
+    for names such as `__path__`, for which `import` asks modules each time.
     """
+    if word.startswith("__"):
+        return ""
     words = list(words)
     match = sorted((w for w in words if len(word) > 2 and w.startswith(word)), key=lambda w: (len(w), w))
     match = match or difflib.get_close_matches(word, words, n=1, cutoff=0.5)

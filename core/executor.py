@@ -313,7 +313,7 @@ def allocate(
     aux = {
         n: zeros(s, place[n], dtype_name(t or "float32")) for n, s, t in zip(states, aux_shapes, aux_types, strict=True)
     }
-    by_rows = _row_sparse_gradients(symbol._entries, stypes)
+    by_rows = row_sparse_gradients(symbol._entries, stypes)
     grads = {
         n: zeros(a.shape, place[n], a.dtype, "row_sparse" if n in by_rows else None)
         for n, a in args.items()
@@ -353,7 +353,7 @@ def share(executor: Executor, names, lender: Executor | None, buffer: dict | Non
     return executor
 
 
-def _row_sparse_gradients(entries: list, stypes: dict) -> set[str]:
+def row_sparse_gradients(entries: list, stypes: dict) -> set[str]:
     """Variables whose gradients MXNet stores by rows: looked-up weights, and what a CSR matrix is multiplied with."""
     found = set()
     for node in graph.order(entries):

@@ -216,4 +216,4 @@ def _broadcast(array: NDArray) -> None:
 
 
 def _distinct(rows: NDArray) -> NDArray:
-    return nd.array(sorted(set(rows.asnumpy().reshape(-1).astype("int64").tolist())), ctx=rows.context, dtype="int64")
+    return nd.array(nd.sparse.distinct(rows.asnumpy().astype("int64")), ctx=rows.context, dtype="int64")

@@ -6,7 +6,7 @@ import logging
 
 from core import ndarray as nd
 from core.dtypes import dtype_name
-from core.executor import Executor
+from core.executor import Executor, row_sparse_gradients
 from core.executor_manager import _split_input_slice
 from core.io import DataDesc
 
@@ -105,7 +105,7 @@ class DataParallelExecutorGroup:
         stypes = {n: _STYPES.get(a.get("__storage_type__"), "default") for n, a in attributes.items()}
         own, inputs, groups = self.contexts[i], self.shared_data_arrays[i], _groups(self.group2ctxs, i)
         places = {n: groups[a["__ctx_group__"]] for n, a in attributes.items() if a.get("__ctx_group__") in groups}
-        args, grads, aux = {}, {}, {}
+        args, grads, aux, few = {}, {}, {}, row_sparse_gradients(self.symbol._entries, stypes)
         for name, shape, kind in zip(self.arg_names, arg_shapes, arg_types):
             kind, stype = dtype_name(kind or "float32"), stypes.get(name, "default")
             lent = inputs.get(name) if name not in self.param_names else lender and lender.arg_dict.get(name)
@@ -119,8 +119,9 @@ class DataParallelExecutorGroup:
             if self.grad_req[name] != "null":
                 lent = lender and lender.grad_dict.get(name)
                 fits = lent is not None and lent.shape == shape and dtype_name(lent.dtype) == kind
-                # Few rows of a row_sparse weight get a gradient; an input's gradient is dense.
-                grads[name] = lent if fits else nd.zeros(shape, ctx, kind, stype=stype if stype != "csr" else None)
+                # An input's gradient is dense.
+                by_rows = name in few or stype == "row_sparse"
+                grads[name] = lent if fits else nd.zeros(shape, ctx, kind, stype="row_sparse" if by_rows else None)
         for name, shape, kind in zip(self.aux_names, aux_shapes, aux_types):
             lent = lender and lender.aux_dict.get(name)
             if lent is None:

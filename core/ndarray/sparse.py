@@ -26,13 +26,14 @@ STYPES = ("default", "csr", "row_sparse")
 class BaseSparseNDArray(NDArray):
     """What both kinds share. `data` and the index arrays are the stored parts; `asnumpy()` fills in the zeros."""
 
-    __slots__ = ("_parts", "_shape")
+    __slots__ = ("_order", "_parts", "_shape")
     _dense_kind = NDArray  # what an operator computes of the dense values is dense
 
     @classmethod
     def _of(cls, parts: tuple[NDArray, ...], shape: tuple[int, ...], ctx: Context):
         array = cls.__new__(cls)
         array._parts, array._shape, array._ctx, array._entry = parts, tuple(int(n) for n in shape), ctx, None
+        array._order = None
         return array
 
     @classmethod
@@ -148,6 +149,7 @@ class BaseSparseNDArray(NDArray):
 
     def __setstate__(self, given):
         self._parts, self._shape, self._ctx, self._entry = given["parts"], given["shape"], given["ctx"], None
+        self._order = None
 
     def _assign(self, value: NDArray) -> None:
         """Takes over the values of an array of the same shape and any storage type."""
@@ -155,8 +157,8 @@ class BaseSparseNDArray(NDArray):
             raise MXNetError(
                 f"cannot write an array of shape {value.shape} to a {self.stype} array of shape {self._shape}"
             )
-        moved = value.tostype(self.stype).astype(self.dtype).as_in_context(self._ctx)
-        self._parts = tuple(part.copy() for part in moved._parts)
+        moved = value.tostype(self.stype).astype(self.dtype, copy=False).as_in_context(self._ctx)
+        self._parts = moved._parts if value.stype == "default" else tuple(part.copy() for part in moved._parts)
 
     def _receive(self, value: NDArray | None, req: str) -> None:
         """Takes over a gradient (None: zero), or adds it for `req` "add"."""
@@ -303,10 +305,33 @@ class RowSparseNDArray(BaseSparseNDArray):
 
     @property
     def _data(self):
-        """The dense values, made anew for the operator that asks."""
+        """The dense values: what is stored where that is every row, else made anew for the operator that asks."""
+        if self._full():
+            return self.data._data
         dense = zeros("default", self._shape, self._ctx, self.dtype)
-        _set_rows(dense, self.indices, self.data)
+        set_rows(dense, self.indices, self.data)
         return dense._data
+
+    def _full(self) -> bool:
+        """Whether every row is stored, in order."""
+        return len(self.indices) == self._shape[0] and self._ascends()
+
+    def _ascends(self) -> bool:
+        """Whether the row numbers ascend, remembered until they are written to."""
+        tensor = self.indices._data
+        known = self._order
+        if known is None or known[0] is not tensor or known[1] != tensor._version:
+            stored = _on_host(self.indices)
+            known = self._order = tensor, tensor._version, bool((stored[1:] > stored[:-1]).all())
+        return known[2]
+
+    def _places(self, rows: NDArray) -> tuple[onp.ndarray, onp.ndarray]:
+        """Where rows, by number, are among those stored (at least one), and whether they are."""
+        stored, wanted = _on_host(self.indices), _on_host(rows).astype(onp.int64, copy=False)
+        order = None if self._ascends() else onp.argsort(stored, kind="stable")
+        places = onp.searchsorted(stored, wanted, sorter=order).clip(max=len(stored) - 1)
+        places = places if order is None else order[places]
+        return places, stored[places] == wanted
 
     def retain(self, indices):
         """The array with only the given rows left."""
@@ -456,7 +481,8 @@ def cast_storage(data: NDArray, stype: str, out=None, name=None) -> NDArray:
     if stype not in STYPES or {stype, data.stype} == {"csr", "row_sparse"}:
         raise MXNetError(f"cannot cast storage type {data.stype} to {stype!r}; accepted are {', '.join(STYPES)}")
     if stype == "default":
-        result = NDArray._wrap(data._data, data._ctx)
+        dense = data._data
+        result = NDArray._wrap(storage.copy_to(dense) if dense is data.data._data else dense, data._ctx)
     else:
         result = csr_matrix(data, ctx=data._ctx, dtype=data.dtype) if stype == "csr" else _occupied_rows(data)
     if autograd.is_recording():
@@ -499,7 +525,7 @@ def retain(data: RowSparseNDArray, indices=None, out=None, name=None, **kwargs) 
     if autograd.is_recording() and data._entry is not None:
         return apply(TABLE["_sparse_retain"], [data, indices], {})
     rows = _index(indices if len(data.indices) else [], data._ctx)
-    return _of_rows(_rows_of(data, rows), rows, data)
+    return _of_rows(rows_of(data, rows), rows, data)
 
 
 sparse_retain = _sparse_retain = retain
@@ -513,18 +539,17 @@ def adagrad_update(
         raise MXNetError(f"sparse adagrad_update takes no weight decay, given wd={wd}")
     if grad.stype != "row_sparse":
         raise MXNetError("sparse adagrad_update takes a row_sparse gradient, given a dense one")
-    rows = grad.indices
-    gradient = grad.data * rescale_grad
-    if clip_gradient > 0:
-        gradient = gradient.clip(-clip_gradient, clip_gradient)
-    whole, sums = weight.asnumpy(), history.asnumpy()
-    total = dense_array(sums[rows.asnumpy()], weight._ctx, sums.dtype) + gradient * gradient
-    step = lr * gradient / (total + epsilon).sqrt()
-    sums[rows.asnumpy()] = total.asnumpy()
-    whole[rows.asnumpy()] -= step.asnumpy()
     target = weight if out is None else out
-    for array_, values in ((target, whole), (history, sums)):
-        array_[:] = dense_array(values, array_._ctx, values.dtype)
+    if target is not weight:
+        weight.copyto(target)
+    rows = grad.indices
+    if len(rows):
+        gradient = grad.data * rescale_grad
+        if clip_gradient > 0:
+            gradient = gradient.clip(-clip_gradient, clip_gradient)
+        total = rows_of(history, rows) + gradient * gradient
+        set_rows(target, rows, rows_of(target, rows) - lr * gradient / (total + epsilon).sqrt())
+        set_rows(history, rows, total)
     return target
 
 
@@ -537,8 +562,8 @@ def lookup_gradient(head: NDArray, data: NDArray, shape: tuple[int, ...]) -> NDA
     if autograd.is_recording() or autograd.state.tracer is not None or type(head) is not NDArray:
         return F._embedding_grad(head, data, shape=shape)
     named = onp.clip(data.asnumpy().astype(onp.int64), 0, shape[0] - 1)
-    stored, places = onp.unique(named, return_inverse=True)
-    where = _index(places.reshape(named.shape), head._ctx)
+    stored = distinct(named)
+    where = _index(onp.searchsorted(stored, named), head._ctx)
     rows = F._embedding_grad(head, where, shape=(len(stored), *shape[1:]))
     return RowSparseNDArray._of((rows, _index(stored, head._ctx)), shape, head._ctx)
 
@@ -553,12 +578,18 @@ def getnnz(data: CSRNDArray, axis: int | None = None) -> NDArray:
 
 def apply(op, inputs: list, attrs: dict, out=None):
     """An operator of the table on arrays of any storage type."""
+    from core.ndarray import stored
+
     sparse = [x for x in inputs if isinstance(x, BaseSparseNDArray)]
+    if sparse and out is None and op.on_stored is not None and autograd.state.tracer is None:
+        result = op.on_stored(inputs, attrs)
+        if result is not None:
+            stype = op.storage.result([x.stype for x in inputs], attrs)
+            return result.tostype(stype)
     if sparse and inputs[1:] and inputs[1].stype == "row_sparse" and op.storage.rows_alone(attrs):
         return _update_rows(op, inputs, attrs, out)
-    tracked = autograd.is_recording() and any(x._entry is not None for x in sparse)
-    if len(inputs) == len(sparse) == 1 and op.storage.keeps_zero(attrs) and not tracked:
-        result = inputs[0]._with(dispatch.launch(op, [inputs[0].data], attrs, NDArray))
+    if len(inputs) == len(sparse) == 1 and op.storage.keeps_zero(attrs):
+        result = stored.keep_zeros(op, inputs[0], attrs)
     else:
         result = dispatch.launch(op, inputs, attrs, NDArray)
         stype = op.storage.result([x.stype for x in inputs if isinstance(x, NDArray)], attrs)
@@ -598,41 +629,58 @@ def _update_rows(op, inputs: list, attrs: dict, out):
         weight.copyto(target)
     rows = gradient.indices
     if len(rows):
-        parts = [_rows_of(array_, rows) for array_ in (weight, *states)]
+        parts = [rows_of(array_, rows) for array_ in (weight, *states)]
         changed = dispatch.launch(op, [parts[0], gradient.data, *parts[1:]], attrs, NDArray)
         changed = changed[0] if isinstance(changed, (list, tuple)) else changed
         for array_, part in zip((target, *states), (changed, *parts[1:])):
-            _set_rows(array_, rows, part)
+            set_rows(array_, rows, part)
     return target
 
 
-def _rows_of(array_: NDArray, rows: NDArray) -> NDArray:
-    """Rows by their numbers, as a dense array; those that a row-sparse array does not store are zero."""
+def rows_of(array_: NDArray, rows: NDArray) -> NDArray:
+    """Rows by their numbers (any shape), as a dense array; those that a row-sparse array does not store are zero."""
+    shape, found = (*rows.shape, *array_.shape[1:]), None
     with autograd.pause(train_mode=autograd.is_training()):
-        if not len(rows):
-            return zeros("default", (0, *array_.shape[1:]), array_._ctx, array_.dtype)
-        return dispatch.launch(TABLE["take"], [array_, rows], TABLE["take"].parse({}), NDArray)
+        if not rows.size or (array_.stype == "row_sparse" and not len(array_.indices)):
+            return zeros("default", shape, array_._ctx, array_.dtype)
+        if array_.stype == "row_sparse":
+            if not array_._full():
+                places, found = array_._places(rows)
+                rows = _index(places, array_._ctx)
+            array_ = array_.data
+        taken = dispatch.launch(TABLE["take"], [array_, rows], TABLE["take"].parse({}), NDArray)
+        if found is None or found.all():
+            return taken
+        kept = dense_array(found.reshape(*found.shape, *(1,) * (len(shape) - found.ndim)), array_._ctx, taken.dtype)
+        return taken * kept
 
 
-def _set_rows(array_: NDArray, rows: NDArray, values: NDArray) -> None:
-    """Writes rows by their numbers."""
+def set_rows(array_: NDArray, rows: NDArray, values: NDArray) -> None:
+    """Writes rows by their numbers; a row-sparse array then stores them too."""
+    if not len(rows):
+        return
     if array_.stype == "row_sparse":
-        dense = array_.tostype("default")
-        _set_rows(dense, rows, values)
-        stored = onp.union1d(array_.indices.asnumpy(), rows.asnumpy())
-        array_._assign(_of_rows(_rows_of(dense, _index(stored, array_._ctx)), stored, array_))
-    elif len(rows):
-        with autograd.pause(train_mode=autograd.is_training()):
-            array_[rows] = values
+        if not array_._full():
+            places, found = array_._places(rows) if len(array_.indices) else (None, onp.zeros(1, bool))
+            if not found.all():
+                both = _index(distinct(onp.concatenate([_on_host(array_.indices), _on_host(rows)])), array_._ctx)
+                array_._parts = rows_of(array_, both), both
+                places, _ = array_._places(rows)
+            rows = _index(places, array_._ctx)
+        array_ = array_.data
+    target = array_._data
+    target[rows._data] = values._data
+    autograd.written(target)
 
 
 def _merged(lhs: RowSparseNDArray, rhs: RowSparseNDArray) -> RowSparseNDArray:
     """The sum, with all rows that either stores."""
-    numbers_, places = onp.unique(onp.concatenate([lhs.indices.asnumpy(), rhs.indices.asnumpy()]), return_inverse=True)
+    given = _on_host(lhs.indices), _on_host(rhs.indices)
+    numbers_ = distinct(onp.concatenate(given))
     rows = zeros("default", (len(numbers_), *lhs.shape[1:]), lhs._ctx, lhs.dtype)
-    first, second = (_index(part, lhs._ctx) for part in onp.split(places, [len(lhs.indices)]))
-    _set_rows(rows, first, lhs.data)
-    _set_rows(rows, second, _rows_of(rows, second) + rhs.data)
+    first, second = (_index(onp.searchsorted(numbers_, part), lhs._ctx) for part in given)
+    set_rows(rows, first, lhs.data)
+    set_rows(rows, second, rows_of(rows, second) + rhs.data)
     return _of_rows(rows, numbers_, lhs)
 
 
@@ -642,7 +690,7 @@ def _occupied_rows(data: NDArray) -> RowSparseNDArray:
     if data.size:
         with autograd.pause(train_mode=autograd.is_training()):
             rows = onp.flatnonzero((data.detach().reshape((len(data), -1)) != 0).max(axis=1).asnumpy())
-    return _of_rows(_rows_of(data.detach(), _index(rows, data._ctx)), rows, data)
+    return _of_rows(rows_of(data.detach(), _index(rows, data._ctx)), rows, data)
 
 
 def _of_rows(rows: NDArray, numbers_: onp.ndarray, like: NDArray) -> RowSparseNDArray:
@@ -675,6 +723,17 @@ def _stored(parts, ctx: Context, dtype: str) -> tuple[NDArray, ...]:
 
 def _index(values, ctx: Context) -> NDArray:
     return dense_array(onp.asarray(_plain(values)).astype(onp.int64), ctx, "int64")
+
+
+def distinct(numbers_: onp.ndarray) -> onp.ndarray:
+    """The different numbers of an array, ascending."""
+    ascending = onp.sort(numbers_, axis=None)
+    return ascending[onp.append(True, ascending[1:] != ascending[:-1])[: ascending.size]]
+
+
+def _on_host(indices: NDArray) -> onp.ndarray:
+    """Indices where the host reads them, without a copy if they are there: to be read alone."""
+    return storage.share_numpy(indices._data) if indices._data.is_cpu else storage.to_numpy(indices._data)
 
 
 def _plain(values):

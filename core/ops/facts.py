@@ -64,7 +64,8 @@ class Facts:
     part, also where the user writes to it. target: the attribute that tells the shape of the result. dtype: of the
     result, where neither an attribute nor the first input has it. storage: what becomes of sparse arrays
     (`core.ops.storage_types`). row_gradient: whether the gradient of the second input is stored by rows, from the storage
-    types of the inputs and the attributes. fills: the number that all elements are, or the attribute that tells it.
+    types of the inputs and the attributes. on_stored: rule(inputs, attrs) -> the result of sparse arrays from what they
+    store, or None where their dense values are to be taken (`core.ndarray.stored`). fills: the number that all elements are, or the attribute that tells it.
     names: of the outputs, by default "output", with numbers where there are several; numbered: also where a single one is
     shown, as in MXNet, which hides others (or a function of the attributes).
 
@@ -102,6 +103,7 @@ class Facts:
     dtype: str | None = None
     storage: Storage = DENSE
     row_gradient: Callable[[Sequence[str | None], dict], bool] = lambda stypes, attrs: False
+    on_stored: Callable[[Sequence, dict], Any] | None = None
     fills: float | str | None = None
     names: Sequence[str] = ()
     numbered: bool | Callable[[dict], bool] = False

@@ -13,7 +13,7 @@ from core.ops.facts import OnCodes
 from core.ops.registry import Bound, F, composite, gradient, infer, operator, pointwise, specialize, tell
 from core.ops.relations import CONVOLUTION, FIRST
 from core.ops.shape import expect_shape
-from core.ops.storage_types import rows_if_asked
+from core.ops.storage_types import DENSE_OF_STORED, rows_if_asked
 
 # ---------------------------------------------------------------------------------------------- convolution
 
@@ -547,6 +547,7 @@ def dropout(
     "Embedding",
     aliases=("embedding",),
     memory="new",
+    storage=DENSE_OF_STORED,
     row_gradient=rows_if_asked,
     input_dtypes={"weight": lambda attrs, first: attrs["dtype"]},
     indexes={"data": lambda shapes, attrs: attrs["input_dim"]},

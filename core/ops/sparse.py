@@ -27,6 +27,12 @@ def _cast_storage_gradient(head):
     return [head]
 
 
+@operator("_csr_dot", memory="new")
+def csr_dot(values, columns, starts, rhs):
+    """The product of the CSR matrix of these parts with rhs (N, D)."""
+    return kernels.index.csr_dot(values, columns, starts, rhs)
+
+
 @composite("_sparse_retain", shape=FIRST, storage=FIRST_KEPT)
 def retain(data, indices):
     """The rows that are named; the others are zero."""

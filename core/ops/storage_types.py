@@ -71,6 +71,7 @@ class Told(Storage):
 
 
 DENSE, KEEPS_ZERO = Storage(), KeepsZero()
+DENSE_OF_STORED = Storage()  # dense as well, from what sparse inputs store (`on_stored` of `core.ops.facts`)
 FIRST_CSR = Told(lambda stypes, attrs: "csr" if stypes[0] == "csr" and "row_sparse" not in stypes else "default")
 FIRST_KEPT = Told(lambda stypes, attrs: stypes[0])
 

@@ -24,6 +24,9 @@ class AdaGrad(Optimizer):
         w, g, history = weight._data, grad._data, state._data
         kernels.adagrad_(w, g, history, lr, wd, self.float_stable_eps, **self._scaling(), **where)
 
+    def _is_lazy(self, weight, wd):
+        return not wd  # rows without a gradient stay as they are by themselves
+
 
 @register
 class RMSProp(Optimizer):
@@ -104,5 +107,5 @@ class Ftrl(Optimizer):
         w, g = weight._data, grad._data
         kernels.ftrl_(w, g, z, n, lr, wd, self.lamda1, self.beta, **self._scaling(), **where)
 
-    def _is_lazy(self, weight):
+    def _is_lazy(self, weight, wd):
         return weight.stype == "row_sparse"

@@ -7,6 +7,7 @@ import warnings
 from core import ndarray as nd
 from core.base import MXNetError, NotAnArray, nearest
 from core.dtypes import HALF, dtype_name
+from core.ndarray.sparse import rows_of, set_rows
 from core.signatures import unknown_keyword
 from core.util import is_np_array
 
@@ -183,23 +184,23 @@ class Optimizer:
             else:
                 self._rule(w, g, s, lr, wd, counts[i])
 
-    def _is_lazy(self, weight):
+    def _is_lazy(self, weight, wd):
         """Whether rows that a row_sparse gradient does not have stay as they are."""
         return getattr(self, "lazy_update", False)
 
     def _step_sparse(self, weight, grad, state, lr, wd, t):
         """A step with a sparse weight or gradient: on the rows of a row_sparse gradient where the optimizer is lazy."""
-        dense = weight.tostype("default")
-        if grad.stype != "row_sparse" or not self._is_lazy(weight):
+        if grad.stype != "row_sparse" or not self._is_lazy(weight, wd):
+            dense = weight.tostype("default")
             self._rule(dense, grad.tostype("default"), state, lr, wd, t)
+            if dense is not weight:
+                dense.copyto(weight)
         elif len(grad.indices):
             rows = grad.indices
-            part, parts = dense[rows], _each(lambda array: array[rows], state)
+            part, parts = rows_of(weight, rows), _each(lambda array: rows_of(array, rows), state)
             self._rule(part, grad.data, parts, lr, wd, t)
-            dense[rows] = part
-            _each(lambda array, changed: array.__setitem__(rows, changed), state, parts)
-        if dense is not weight:
-            dense.copyto(weight)
+            set_rows(weight, rows, part)
+            _each(lambda array, changed: set_rows(array, rows, changed), state, parts)
 
     def _update_master(self, index, weight, grad, state):
         """Updates the master copy like any float32 weight, and rounds it."""

@@ -277,6 +277,7 @@ GIVEN: dict[str, list[Sample]] = {
     "_sequence_reverse": [S((3, 2, 2), _ints(2, 3))],
     "Embedding": [S(_ints([0, 2], [2, 3]), (4, 3), input_dim=4, output_dim=3), S(_ints(0, 1), (2, 5), input_dim=2, output_dim=5)],
     "_contrib_SparseEmbedding": [S(_ints([0, 2], [2, 3]), (4, 3), input_dim=4, output_dim=3), S(_ints(0, 1), (2, 5), input_dim=2, output_dim=5)],
+    "_csr_dot": [S((3,), _ints(0, 2, 1, dtype="int64"), _ints(0, 2, 2, 3, dtype="int64"), (4, 2))],
     "_embedding_grad": [S((2, 2, 3), _ints([0, 2], [2, 3]), shape=(4, 3))],
     "Crop": [S((1, 2, 4, 5), offset=(1, 2), h_w=(2, 3), num_args=1), S((1, 2, 4, 5), (1, 1, 2, 2), center_crop=True, num_args=2)],
     # products

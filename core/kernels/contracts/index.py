@@ -56,6 +56,15 @@ def embedding_grad(dy: Tensor, indices: Tensor, weight_shape: Ints) -> Tensor:
 
 
 @kernel
+def csr_dot(values: Tensor, columns: Tensor, starts: Tensor, x: Tensor) -> Tensor:
+    """The product of a CSR matrix (R, N), its rows at `starts` (R + 1,), with x (N, D): (R, D), of the type of x.
+
+    Half types add in float32. Floor: the rows of x that are named, once for each value, and the result.
+    """
+    return empty((starts.shape[0] - 1, *x.shape[1:]), x.dtype)
+
+
+@kernel
 def pick(x: Tensor, indices: Tensor, axis: int, keepdims: bool) -> Tensor:
     """One element of each row along `axis`; `indices` has the shape of `x` without that axis."""
     axis %= x.dim()

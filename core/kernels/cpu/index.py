@@ -47,6 +47,17 @@ def embedding_grad(dy, indices, weight_shape):
     return dw if dy.dtype is kind else dw.to(dy.dtype)
 
 
+def csr_dot(values, columns, starts, x):
+    kind, count = accumulator(x.dtype), starts.shape[0] - 1
+    if not columns.numel() or not x.numel():
+        return torch.zeros((count, *x.shape[1:]), dtype=x.dtype, device=x.device)
+    y = aten._embedding_bag_forward_only.default(
+        x.to(kind), columns.contiguous(), starts.contiguous(), False, 0, False, values.to(kind).contiguous(),
+        include_last_offset=True,
+    )[0]  # fmt: skip
+    return y.to(x.dtype)
+
+
 def pick(x, indices, axis, keepdims):
     y = x.gather(axis, _long(indices).unsqueeze(axis))
     return y if keepdims else y.squeeze_(axis)

@@ -21,6 +21,7 @@ from core.kernels.triton.aot import AotCase
 from core.kernels.triton.copies import contiguous
 from core.kernels.triton.rows import TILE, as_bytes, compact, gather_rows, grid, tile, tile_of
 from core.kernels.triton.sort import sort
+from core.kernels.triton.tiles import accumulator, in_triton
 
 
 def clipped(indices, n):
@@ -57,6 +58,19 @@ def embedding(indices, weight):
 
 def embedding_grad(dy, indices, weight_shape):
     return take_grad(dy, indices, 0, weight_shape)
+
+
+def csr_dot(values, columns, starts, x):
+    rows, inner = starts.shape[0] - 1, x.shape[1]
+    y = torch.empty((rows, inner), dtype=x.dtype, device=x.device)
+    if y.numel():
+        width = min(triton.next_power_of_2(inner), 128)
+        programs = (rows * triton.cdiv(inner, width),)
+        _csr_dot[programs](
+            contiguous(values), contiguous(columns), contiguous(starts), contiguous(x), y, inner, ACC=in_triton(accumulator(x.dtype)),
+            ENTRIES=max(1, 1024 // width), INNER=width,
+        )  # fmt: skip
+    return y
 
 
 def pick(x, indices, axis, keepdims):
@@ -370,6 +384,26 @@ def _add_runs(dy_ptr, runs_ptr, order_ptr, y_ptr, count, rows, inner, INNER: tl.
 
 
 @jit
+def _csr_dot(
+    values_ptr, columns_ptr, starts_ptr, x_ptr, y_ptr, inner,
+    ACC: tl.constexpr, ENTRIES: tl.constexpr, INNER: tl.constexpr,
+):  # fmt: skip
+    across = blocks_of(inner, INNER)
+    row = (tl.program_id(0) // across).to(tl.int64)
+    at = tl.program_id(0) % across * INNER + tl.arange(0, INNER)[None, :]
+    end = tl.load(starts_ptr + row + 1)
+    total = tl.zeros((ENTRIES, INNER), ACC)
+    for start in range(tl.load(starts_ptr + row), end, ENTRIES):
+        entry = start + tl.arange(0, ENTRIES)
+        value = tl.load(values_ptr + entry, entry < end, 0).to(ACC)
+        source = tl.load(columns_ptr + entry, entry < end, 0).to(tl.int64)
+        inside = (entry < end)[:, None] & (at < inner)
+        total += value[:, None] * tl.load(x_ptr + source[:, None] * inner + at, inside, 0).to(ACC)
+    y = tl.sum(total, 0, keep_dims=True)
+    tl.store(y_ptr + row * inner + at, y.to(y_ptr.dtype.element_ty), at < inner)
+
+
+@jit
 def _append_axis(positions_ptr, index_ptr, count, size, TILE: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < count
@@ -434,5 +468,11 @@ AOT = [
         _add_runs,
         {"dy_ptr": "*fp32", "runs_ptr": "*i64", "order_ptr": "*i64", "y_ptr": "*fp32", **_SIZES},
         {"INNER": 1024},
+    ),
+    AotCase(
+        _csr_dot,
+        {"values_ptr": "*fp32", "columns_ptr": "*i64", "starts_ptr": "*i64", "x_ptr": "*fp32", "y_ptr": "*fp32"}
+        | {"inner": "i32"},
+        {"ACC": tl.float32, "ENTRIES": 8, "INNER": 128},
     ),
 ]

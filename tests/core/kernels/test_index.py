@@ -38,6 +38,25 @@ def test_embedding_and_its_gradient():
     assert_equal(index.embedding_grad(dy, at, weight.shape), expected)
 
 
+def csr(rows, columns, dtype=torch.float64):
+    """The parts of a random CSR matrix with a row of nothing, and the matrix."""
+    random = np.random.RandomState(3)
+    dense = random.standard_normal((rows, columns)) * (random.rand(rows, columns) < 0.4)
+    dense[1] = 0
+    at, starts = np.nonzero(dense), np.append(0, np.cumsum((dense != 0).sum(1)))
+    return torch.from_numpy(dense[at]).to(dtype), torch.from_numpy(at[1]), torch.from_numpy(starts), dense
+
+
+def test_product_of_a_csr_matrix():
+    values, columns, starts, dense = csr(5, 7)
+    assert_equal(index.csr_dot(values, columns, starts, numbers(7, 3)), dense @ numbers(7, 3).numpy())
+    assert index.csr_dot(values[:0], columns[:0], starts * 0, numbers(7, 3)).tolist() == [[0.0] * 3] * 5
+    half = index.csr_dot(
+        torch.ones(3000).half(), torch.zeros(3000).long(), torch.tensor([0, 3000]), torch.full((1, 1), 0.1).half()
+    )
+    assert abs(half.item() / (3000 * float(torch.tensor(0.1).half())) - 1) < 1e-3
+
+
 def test_half_gradients_add_in_float32():
     dy = torch.full((3000, 1), 0.1, dtype=torch.float16)
     at = torch.zeros(3000, dtype=torch.int64)

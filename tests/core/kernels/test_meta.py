@@ -88,6 +88,7 @@ SAMPLES = {
     "sort.topk_indices": [(X, 2, 1, True), (t(80), 3, 0, False, F32)],
     "index.index_put": [(X, (t(3, dtype=torch.int64), None), t(1), False)],
     "index.take": [(X, t(2, 3), 1), (t(2, 3), t(dtype=torch.int64) - 1, 0), (t(2, 3, dtype=torch.float16), t(0, dtype=torch.int32), 1)],
+    "index.csr_dot": [(t(3), t(3, dtype=torch.int64) - 1, torch.tensor([0, 2, 3]), t(2, 5))],
     "index.take_grad": [(t(2, 2, 3, 6, 6), t(2, 3), 1, (2, 4, 6, 6)), (t(5, 3, dtype=torch.float16), t(5), 0, (4, 3))],
     "index.pick_grad": [(t(2, 6, 6), t(2, 6, 6), 1, (2, 4, 6, 6))],
     "index.gather_nd": [(X, t(2, 5)), (t(3, 4, dtype=torch.int32), t(2, 2, 3)), (t(3), t(1, 0))],

@@ -84,6 +84,13 @@ def test_embedding_of_wide_rows(device, deterministic):
     assert total.dtype is torch.float16 and abs(float(total[0, 0]) - 5) < 5e-3 and not total[1:].any()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+def test_product_of_a_csr_matrix(dtype, device):
+    values, starts = numbers(40).to(dtype), torch.tensor([0, 0, 7, 38, 40])
+    agree("csr_dot", device, values, integers(6, 40), starts, numbers(6, 3).to(dtype))
+    agree("csr_dot", device, values, integers(6, 40), starts, numbers(6, 150).to(dtype))
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("keepdims", [True, False])
 def test_pick(axis, keepdims, device):
@@ -155,6 +162,7 @@ SAMPLES = [
     lambda: index.take_grad(_X, _AT, 0, (5, 4)),
     lambda: index.embedding(_AT, _X),
     lambda: index.embedding_grad(_X, _AT, (5, 4)),
+    lambda: index.csr_dot(_X[0, :3], _AT, _AT, _X),
     lambda: index.pick(_X, _AT, 1, False),
     lambda: index.pick_grad(_X[:, 0], _AT, 1, (3, 4)),
     lambda: index.gather_nd(_X, _AT[None]),

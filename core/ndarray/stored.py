@@ -1,0 +1,110 @@
+"""What operators make of sparse arrays from what they store: products of CSR matrices, lookups of rows.
+
+Values stay on their device and go through kernels; which rows are stored where is found out on the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from core import dispatch, storage
+from core.autograd import is_recording, pause
+from core.ndarray.ndarray import NDArray, array
+from core.ndarray.sparse import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, lookup_gradient, rows_of, zeros
+from core.ops.registry import TABLE, F, tell
+from core.tape import attach_rule, is_tracked
+
+
+@tell(TABLE["dot"], "on_stored")
+def _dot(inputs: list, attrs: dict):
+    """A CSR matrix, or its transpose, times a matrix; that of the transpose is stored by rows."""
+    lhs, rhs = inputs
+    if lhs.stype != "csr" or rhs.stype == "csr" or attrs["transpose_b"] or is_tracked(lhs):
+        return None
+    if len(rhs.shape) != 2 or rhs.shape[0] != lhs.shape[0 if attrs["transpose_a"] else 1] or rhs.dtype != lhs.dtype:
+        return None
+    product, back = (_transposed_product, _product) if attrs["transpose_a"] else (_product, _transposed_product)
+    return _recorded(
+        TABLE["dot"], attrs, inputs, lambda: product(lhs, rhs),
+        lambda head: [None, back(lhs, head)], lambda head: [None, F.dot(lhs, head, transpose_a=not attrs["transpose_a"])],
+    )  # fmt: skip
+
+
+@tell(TABLE["Embedding"], "on_stored")
+def _embedding(inputs: list, attrs: dict):
+    """Rows of a row-sparse weight."""
+    data, weight = inputs
+    if weight.stype != "row_sparse" or data.stype != "default" or is_tracked(data):
+        return None
+    shape = weight.shape
+    return _recorded(
+        TABLE["Embedding"], attrs, inputs,
+        lambda: rows_of(weight, F.clip(data, a_min=0, a_max=shape[0] - 1)),
+        lambda head: [None, lookup_gradient(head, data, shape)],
+        lambda head: [None, F._embedding_grad(head, data, shape=shape)],
+    )  # fmt: skip
+
+
+def keep_zeros(op, array_: BaseSparseNDArray, attrs: dict):
+    """An operator that leaves zeros alone, on what an array stores.
+
+    Its gradient is stored by rows where the output's is.
+    """
+
+    def on_values(values):
+        return dispatch.launch(op, [values], attrs, NDArray)
+
+    def gradient(head):
+        if head.stype == array_.stype == "row_sparse":
+            rows = rows_of(array_, head.indices)
+            return [
+                RowSparseNDArray._of((_gradient_at(on_values, rows, head.data), head.indices), head.shape, head._ctx)
+            ]
+        return dense_gradient(head)
+
+    def dense_gradient(head):
+        dense = [array_.tostype("default")]
+        return dense[0]._gradients_through(on_values, dense, [head.tostype("default")], [True])
+
+    return _recorded(op, attrs, [array_], lambda: array_._with(on_values(array_.data)), gradient, dense_gradient)
+
+
+def _gradient_at(function: Callable, x: NDArray, head: NDArray) -> NDArray:
+    return x._gradients_through(function, [x], [head], [True])[0]
+
+
+def _recorded(op, attrs: dict, inputs: list, compute: Callable, rule: Callable, dense_rule: Callable):
+    """What `compute()` gives, on the tape if an input is; dense_rule: for gradients that are recorded themselves."""
+    recorded = is_recording() and any([is_tracked(x) for x in inputs])
+    with pause():
+        result = compute()
+    if recorded:
+        attach_rule(op, attrs, inputs, result, lambda head: dense_rule(head) if is_recording() else rule(head))
+    return result
+
+
+def _product(lhs: CSRNDArray, rhs) -> NDArray:
+    values, columns, starts = lhs._parts
+    if rhs.stype == "row_sparse" and not rhs._full():
+        if not len(rhs.indices):
+            return zeros("default", (lhs.shape[0], rhs.shape[1]), rhs._ctx, rhs.dtype)
+        places, found = rhs._places(columns)
+        columns = array(places, lhs._ctx, "int64")
+        values = values if found.all() else values * array(found, lhs._ctx, lhs.dtype)
+    rhs = rhs if rhs.stype == "default" else rhs.data
+    return F._csr_dot(values, columns, starts, rhs)
+
+
+def _transposed_product(lhs: CSRNDArray, rhs: NDArray) -> RowSparseNDArray:
+    """The product of the transpose: a row for each column that stores a value."""
+    values, columns, starts = (storage.to_numpy(part._data) for part in lhs._parts)
+    order = np.argsort(columns, kind="stable")
+    columns = columns[order]
+    first = np.flatnonzero(np.append(True, columns[1:] != columns[:-1])[: len(columns)])
+    rows = np.repeat(np.arange(lhs.shape[0]), np.diff(starts))[order]
+    ctx = lhs._ctx
+    rows, starts, named = (array(x, ctx, "int64") for x in (rows, np.append(first, len(order)), columns[first]))
+    made = F._csr_dot(array(values[order], ctx, lhs.dtype), rows, starts, rhs.tostype("default"))
+    return RowSparseNDArray._of((made, named), (lhs.shape[1], rhs.shape[1]), ctx)
