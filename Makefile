@@ -12,7 +12,7 @@ SEED ?= 1
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help venv quickstart test slow gpu hostile chaos original mutants lint format report bench reference
+.PHONY: help venv quickstart test slow gpu hostile chaos original mutants lint format report bench reference docs
 .DEFAULT_GOAL := help
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo "make chaos       50 kills of training, of loading workers and of one of three ranks; logs/chaos.txt counts what came of them"
 	@echo "make original    what is compared with the original MXNet 1.9.1, which is installed into $(ORIGINAL)"
 	@echo "make mutants     $(MUTANTS) small faults in the source, and whether the tests notice; logs/mutants.json"
+	@echo "make docs        the documentation site, without network, into build/docs; a warning or a broken link is an error"
 	@echo "make lint        ruff check, ruff format --check, mypy, README tables against logs/"
 	@echo "make format      let ruff fix and format"
 	@echo "make report      rewrite the tables and plots of README.md from logs/"
@@ -75,6 +76,15 @@ original: $(STAMP) $(ORIGINAL)/.installed
 
 mutants: $(STAMP)
 	$(BIN)/python -m tests.tools.mutants --count $(MUTANTS) --seed $(SEED) --jobs $(JOBS) --report logs/mutants.json
+
+# Sphinx and what runs notebooks come with the first call; tutorials are run again when they change.
+$(VENV)/.docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+	@echo "build/docs/index.html"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -42,7 +42,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
-from core import random_keys, storage
+from core import documentation, random_keys, storage
 from core.base import MXNetError
 from core.context import current_context
 from core.dtypes import dtype_name
@@ -127,7 +127,7 @@ def _generate(op: Operator, kind: type | None, public: bool) -> Callable:
         _bound=op.bound if op.binds else None,
         _launch=launch_stored if op.storage is not DENSE else launch,
     )
-    made.__doc__ = op.doc + f"\n\n{op.signature()}"
+    made.__doc__ = documentation.of_operator(op) if public and kind is not None else op.doc
     made.operator = op
     return made
 

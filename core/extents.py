@@ -15,7 +15,6 @@ import itertools
 import math
 import numbers
 import operator
-import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable
@@ -39,7 +38,7 @@ class Space:
         self.large = large
         self.symbols: list[Symbol] = []
         self.guards: dict[str, None] = {}
-        self.pinned: dict[Symbol, str] = {}
+        self.pinned: dict[Symbol, Line] = {}
 
     def symbol(self, hint: int) -> Extent:
         """A new symbol, as an extent."""
@@ -56,6 +55,17 @@ class Space:
         names = ", ".join(s.text for s in self.symbols)
         conditions = [f"{s.text} >= {LOWEST}" for s in self.symbols] + list(self.guards)
         made: Callable[..., bool] = eval(f"lambda {names}: {' and '.join(conditions) or 'True'}")  # the text is our own
+        return made
+
+
+class Line(str):
+    """A line of code that needs a length as a number; by_operator: because the operator does that it calls."""
+
+    by_operator: bool
+
+    def __new__(cls, text: str, by_operator: bool) -> Line:
+        made = str.__new__(cls, text)
+        made.by_operator = by_operator
         return made
 
 
@@ -439,6 +449,25 @@ def is_symbolic(value: Any) -> bool:
     return type(value) in _SYMBOLIC
 
 
+def integer(value: Any) -> Any:
+    """`int(value)`, which leaves an extent as it is."""
+    return value if type(value) is Extent else int(value)
+
+
+def symbols_in(value: Any) -> set[Symbol]:
+    """The symbols in a value, or in what tuples, lists and slices nest."""
+    if isinstance(value, (tuple, list)):
+        return {s for v in value for s in symbols_in(v)}
+    if type(value) is slice:
+        return symbols_in((value.start, value.stop, value.step))
+    return set(value.symbols()) if type(value) in _SYMBOLIC else set()
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two lengths are equal whatever the symbols are; nothing is presumed of them."""
+    return type(a) is type(b) and (a.terms == b.terms if type(a) is Extent else a == b)
+
+
 def evaluated(value: Any, lengths: dict[str, int]) -> Any:
     """`value` with the number in the place of each extent, for the lengths of symbols by name."""
     if type(value) in _SYMBOLIC:
@@ -508,13 +537,15 @@ def _is_finite(value: Any) -> bool:
     return type(value) in _SYMBOLIC or math.isfinite(value)
 
 
-def _line_of_reader() -> str:
-    """The line of code that needs a number."""
+def _line_of_reader() -> Line:
+    """The innermost line outside of this package: it needs a number, or called an operator that does."""
+    by_operator = False
     for frame, line in traceback.walk_stack(sys._getframe(1)):
-        name = frame.f_code.co_filename
-        if name not in (__file__, os.path.join(os.path.dirname(__file__), "symbolic.py")):
-            return f"{name}:{line}, in {frame.f_code.co_name}"
-    return "?"
+        module = frame.f_globals.get("__name__") or "core."  # what was generated has none
+        if module.split(".")[0] not in ("core", "torch"):
+            return Line(f"{frame.f_code.co_filename}:{line}, in {frame.f_code.co_name}", by_operator)
+        by_operator = by_operator or module.startswith(("core.ops", "core.kernels"))
+    return Line("?", by_operator)
 
 
 def _terms(value: Any) -> Terms | None:

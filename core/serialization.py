@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -30,14 +30,22 @@ def save(fname: str | os.PathLike, data) -> None:
     if isinstance(data, Mapping):
         if not all(isinstance(name, str) for name in data):
             raise TypeError("the names of saved arrays must be strings")
-        records = {name: to_record(array) for name, array in data.items()}
+        arrays = data.values()
     elif isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        records = [to_record(array) for array in data]
+        arrays = data
     else:
         raise ValueError(
             f"cannot save a {type(data).__name__}; accepted are an array, a list or a dictionary of arrays"
         )
-    write_params(fname, records, is_np_shape())
+    for array in arrays:
+        if not isinstance(array, NDArray):
+            raise TypeError(f"cannot save a {type(array).__name__} in a .params file; an NDArray is needed")
+    write_params(fname, data, is_np_shape(), to_record)
+
+
+def save_each(fname: str | os.PathLike, sources: Mapping, array: Callable) -> None:
+    """As `save` by name, of the arrays that `array(source)` makes, one at a time."""
+    write_params(fname, sources, is_np_shape(), lambda source: to_record(array(source)))
 
 
 def load(fname: str | os.PathLike, kind: type | None = None, *, max_ratio: float | None = None) -> list | dict:
@@ -75,16 +83,14 @@ def load_frombuffer(buf, kind: type | None = None) -> list | dict:
 
 
 def to_record(array) -> Record:
-    """An array of any storage type as it stands in files."""
-    if not isinstance(array, NDArray):
-        raise TypeError(f"cannot save a {type(array).__name__} in a .params file; an NDArray is needed")
+    """An array of any storage type as it stands in files; of dense ones on the CPU the memory is shared."""
     stype = array.stype
     name = dtype_name(array.dtype)
     if stype == "default":
-        return Record(name, tuple(array.shape), _bits(array.asnumpy(), name))
+        return Record(name, tuple(array.shape), storage.bits(array._data))
     aux = (array.indices,) if stype == "row_sparse" else (array.indptr, array.indices)
     indices = tuple(index.asnumpy().astype(np.int64) for index in aux)
-    return Record(name, tuple(array.shape), _bits(array.data.asnumpy(), name), stype, indices)
+    return Record(name, tuple(array.shape), storage.bits(array.data._data), stype, indices)
 
 
 def from_record(record: Record, kind: type = NDArray, ctx=None):
@@ -115,13 +121,6 @@ def _arrays(records: Mapping | Sequence, kind: type, name: str) -> list | dict:
     if isinstance(records, Mapping):
         return {key: array(key, record) for key, record in records.items()}
     return [array(i, record) for i, record in enumerate(records)]
-
-
-def _bits(values: np.ndarray, dtype: str) -> np.ndarray:
-    """The stored form: bfloat16, which NumPy shows as float32, is the upper half of its bits."""
-    if dtype != "bfloat16":
-        return values
-    return (np.ascontiguousarray(values).view(np.uint32) >> 16).astype(np.uint16).reshape(values.shape)
 
 
 def _tensor(values: np.ndarray, dtype: str, ctx):

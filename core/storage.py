@@ -328,6 +328,15 @@ def to_numpy(tensor: Tensor) -> np.ndarray:
     return tensor.to("cpu", copy=True).contiguous().numpy() if tensor.is_cuda else tensor.contiguous().numpy().copy()
 
 
+def bits(tensor: Tensor) -> np.ndarray:
+    """The values as NumPy, bfloat16 as bits in uint16: the same memory where they are on the CPU."""
+    if tensor.is_meta:
+        raise MXNetError("the array stands for no values: it was kept from the time when a hybridized block was traced")
+    if tensor.dtype is torch.bfloat16:
+        return tensor.view(torch.int16).cpu().numpy().view(np.uint16)
+    return tensor.cpu().numpy()
+
+
 def share_numpy(tensor: Tensor) -> np.ndarray:
     """A NumPy view of a CPU tensor's memory."""
     return tensor.numpy()

@@ -85,7 +85,7 @@ def count(net) -> int:
 
 def _vision_network(name):
     from core import nd
-    from gluoncv.model_zoo import cards, get_model, model_store, sources
+    from gluoncv.model_zoo import cards, get_model, model_store, sources, state_dict
 
     net = get_model(name, pretrained_base=False)
     card, prepared = net.card, net.card.preprocessing
@@ -97,6 +97,7 @@ def _vision_network(name):
     return {
         "name": card.name, "task": cards.task_of(card.name), "parameters": count(net) if known else None,
         "input": None if prepared is None else str(prepared), "pretrained": published + sources.names(card.name),
+        "names of": state_dict.libraries(net) or f"no other library: {state_dict.reason(card.name)}",
     }  # fmt: skip
 
 

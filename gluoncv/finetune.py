@@ -22,7 +22,7 @@ from gluon.block import Block
 from gluon.data import DataLoader, Dataset
 from gluon.data.vision import ImageFolderDataset, transforms
 from gluon.finetune import Classifier, Evaluation, Recipe, held_out
-from gluon.finetune.report import write_report
+from gluon.finetune.report import fit_and_report
 from gluoncv.model_zoo.cards import INTERPOLATIONS, Preprocessing, task_of
 from gluoncv.model_zoo.differences import replace_child
 from gluoncv.model_zoo.model_zoo import get_model
@@ -60,15 +60,8 @@ def train_classifier(
     """
     recipe = recipe or Recipe()
     classes, train, held = picture_folders(data, validation, recipe.seed)
-    say(f"{len(train)} pictures of {len(classes)} classes to train on, {len(held)} to validate on")
     classifier = PictureClassifier.of_zoo(model, classes, pretrained, size, context)
-    where = None if folder is None else Path(folder)
-    result = classifier.fit(train, held, recipe, where and where / "checkpoints", say, bar)
-    if where is not None:
-        classifier.save(where)
-        facts = {"data": os.fspath(data), "model": model, "weights": classifier.origin, **asdict(recipe)}
-        write_report(where, classifier, held, result, f"{model} on {Path(data).name}", facts)
-    return classifier, result
+    return classifier, fit_and_report(classifier, train, held, recipe, model, data, folder, say, bar)
 
 
 class PictureClassifier(Classifier):
@@ -78,7 +71,6 @@ class PictureClassifier(Classifier):
     """
 
     kind = "pictures"
-    origin = "random numbers"
 
     def __init__(self, net, classes: Sequence[str], preprocessing: Preprocessing, head=None, context=None):
         super().__init__(net, classes, head, context)

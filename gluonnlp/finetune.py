@@ -7,7 +7,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -24,7 +23,7 @@ from core.initializer import Normal, Xavier
 from gluon import HybridBlock, hub
 from gluon.data import DataLoader, SimpleDataset
 from gluon.finetune import Classifier, Evaluation, Recipe, held_out
-from gluon.finetune.report import write_report
+from gluon.finetune.report import fit_and_report
 
 from .data.batchify import Pad
 from .data.bert_tokenizer import BERTTokenizer
@@ -85,18 +84,11 @@ def train_classifier(
     classes = sorted({row[1] for row in rows})
     samples = [(row[0], classes.index(row[1])) for row in rows]
     train, held = held_out(samples, validation, recipe.seed)
-    say(f"{len(train)} texts of {len(classes)} classes to train on, {len(held)} to validate on")
     if model == TEXTCNN:
         classifier = TextClassifier.of_words([sample[0] for sample in train], classes, max_length, context)
     else:
         classifier = TextClassifier.of_pretrained(model, classes, pretrained, max_length, context)
-    where = None if folder is None else Path(folder)
-    result = classifier.fit(train, held, recipe, where and where / "checkpoints", say, bar)
-    if where is not None:
-        classifier.save(where)
-        facts = {"data": os.fspath(table), "model": model, "weights": classifier.origin, **asdict(recipe)}
-        write_report(where, classifier, held, result, f"{model} on {Path(table).name}", facts)
-    return classifier, result
+    return classifier, fit_and_report(classifier, train, held, recipe, model, table, folder, say, bar)
 
 
 def default_recipe(model: str, **settings: Any) -> Recipe:
@@ -177,7 +169,6 @@ class TextClassifier(Classifier):
     """A network for texts; a sample is (text, number of its class). reader: how texts become inputs."""
 
     kind = "texts"
-    origin = "random numbers"
 
     def __init__(self, net, classes: Sequence[str], reader: Reader, head=None, context=None):
         super().__init__(net, classes, head, context)

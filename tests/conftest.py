@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,6 +46,23 @@ def weights() -> Path:
 def mxnet_python() -> str:
     """An interpreter that has the original MXNet; for tests marked `mxnet`."""
     return os.environ["MXTEST_MXNET_PYTHON"]
+
+
+@pytest.fixture
+def hub_server(monkeypatch, tmp_path) -> Iterator[Any]:
+    """A hub on this machine instead of Hugging Face's, nothing fetched yet, and no server of MXNet's at `NOWHERE`."""
+    constants = pytest.importorskip("huggingface_hub.constants", reason="huggingface_hub is not installed")
+    from tests.gluon.hub_server import NOWHERE, hub
+
+    for name in ("MXNET_OFFLINE", "HF_HUB_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    monkeypatch.setenv("MXNET_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("MXNET_GLUON_REPO", NOWHERE)
+    with hub() as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        yield server
 
 
 @pytest.fixture

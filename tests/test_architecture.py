@@ -76,7 +76,7 @@ CORE_LAYERS = (
     "base context current device dtypes error extents files heap late_names libinfo log name attribute random_keys registry "
     "resample runtime signatures storage symbolic tracebacks util",
     "kernels",
-    "ops",
+    "ops documentation",
     "tape backward",
     "dispatch operand_errors writes",
     "ndarray numpy numpy_extension random autograd serialization np_arrays",

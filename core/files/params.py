@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 import os
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +33,7 @@ DTYPE_CODES = {name: code for code, name in enumerate(DTYPES)}
 STORAGE_TYPES = ("default", "row_sparse", "csr")
 AUXILIARY = {"default": (), "row_sparse": ("indices",), "csr": ("indptr", "indices")}
 CPU = (1, 0)
+PIECE = 16 << 20  # bytes of an array that are laid out for a file at a time
 
 
 @dataclass(frozen=True)
@@ -90,14 +91,17 @@ def load_params(data, name: str = "<buffer>") -> dict[str, Record] | list[Record
     return _read(Reader.over(data, name))
 
 
-def write_params(path: str | os.PathLike, data: Mapping | Sequence, np_shape: bool = False) -> None:
+def write_params(
+    path: str | os.PathLike, data: Mapping | Sequence, np_shape: bool = False, record: Callable = Record.of
+) -> None:
     """Writes records or NumPy arrays, by name (mapping) or not (sequence), atomically.
 
+    record: makes the record of a value, when its turn comes: memory is taken for one of them at a time.
     `np_shape` writes the layout of NumPy semantics (V3), which MXNet reads back only under `npx.set_np()`.
     Arrays that have rank 0 or an extent of 0 are written so in any case, because V2 cannot say them.
     """
     with replacing(path) as file:
-        _write(file, data, np_shape)
+        _write(file, data, np_shape, record)
 
 
 def dump_params(data: Mapping | Sequence, np_shape: bool = False) -> bytes:
@@ -139,8 +143,25 @@ def write_record(file, record: Record, np_shape: bool = False) -> None:
         file.write(struct.pack("<i", DTYPE_CODES[index.dtype.name]))
         _write_shape(file, index.shape)
     for array in (record.data, *record.aux):
-        if array.size:
-            file.write(np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data)
+        for piece in pieces(array):
+            file.write(piece)
+
+
+def pieces(array: np.ndarray) -> Iterator[memoryview]:
+    """The elements of an array as they stand in files, little-endian and in order, a few megabytes at a time."""
+    little = array.dtype.newbyteorder("<")
+    if array.flags.c_contiguous and array.dtype == little:
+        rows = [array] if array.size else []
+    elif array.ndim and len(array) == 1:
+        yield from pieces(array[0])
+        return
+    elif array.ndim:
+        step = max(1, PIECE * len(array) // max(1, array.nbytes))
+        rows = (array[k : k + step] for k in range(0, len(array), step)) if array.size else []
+    else:
+        rows = [array]
+    for part in rows:
+        yield np.ascontiguousarray(part, little).reshape(-1).view(np.uint8).data
 
 
 def numpy_dtype(name: str) -> np.dtype:
@@ -267,23 +288,23 @@ def _read_shape(reader: Reader, what: str) -> tuple[int, ...] | None:
     return shape
 
 
-def _write(file, data: Mapping | Sequence, np_shape: bool) -> None:
+def _write(file, data: Mapping | Sequence, np_shape: bool, record: Callable = Record.of) -> None:
     named = isinstance(data, Mapping)
-    records = [Record.of(value) for value in (data.values() if named else data)]
+    values = list(data.values() if named else data)
     names = [str(name).encode() for name in data] if named else []
     magic, total, checksum = struct.pack("<Q", LIST_MAGIC), Sum(), bytes(8)
     if in_old_formats():
         total.write(magic)
-        _write_content(total, records, names, np_shape)
+        _write_content(total, values, names, np_shape, record)
         checksum = word(total.value)
     file.write(magic + checksum)
-    _write_content(file, records, names, np_shape)
+    _write_content(file, values, names, np_shape, record)
 
 
-def _write_content(file, records: list[Record], names: list[bytes], np_shape: bool) -> None:
-    file.write(struct.pack("<Q", len(records)))
-    for record in records:
-        write_record(file, record, np_shape)
+def _write_content(file, values: list, names: list[bytes], np_shape: bool, record: Callable) -> None:
+    file.write(struct.pack("<Q", len(values)))
+    for value in values:
+        write_record(file, record(value), np_shape)
     file.write(struct.pack("<Q", len(names)))
     for name in names:
         file.write(struct.pack("<Q", len(name)) + name)

@@ -17,8 +17,8 @@ import numpy as np
 
 from core.base import MXNetError
 from core.files.atomic import replacing
-from core.files.checksums import NAME, crc32, text
-from core.files.params import Record, numpy_dtype
+from core.files.checksums import NAME, Sum, crc32, text
+from core.files.params import Record, numpy_dtype, pieces
 from core.files.reader import Reader, short_shape
 
 DTYPES = {
@@ -77,17 +77,21 @@ def write_safetensors(path: str | os.PathLike, tensors: Mapping, metadata: Mappi
     with replacing(path) as file:
         file.write(struct.pack("<Q", len(head)) + head)
         for record in records.values():
-            file.write(_content(record))
-
-
-def _content(record: Record) -> memoryview:
-    return np.ascontiguousarray(record.data, numpy_dtype(record.dtype)).reshape(-1).view(np.uint8).data
+            for piece in pieces(record.data):
+                file.write(piece)
 
 
 def _checksum(records: Mapping[str, Record], metadata: Mapping[str, str]) -> str:
     """Of names, types, shapes and elements in the order of the names, and of the metadata: not of their layout."""
-    facts = [[name, r.dtype, list(r.shape), crc32(_content(r))] for name, r in sorted(records.items())]
+    facts = [[name, r.dtype, list(r.shape), _sum(r.data)] for name, r in sorted(records.items())]
     return text(crc32(json.dumps([facts, sorted(metadata.items())]).encode()))
+
+
+def _sum(array: np.ndarray) -> int:
+    total = Sum()
+    for piece in pieces(array):
+        total.write(piece)
+    return total.value
 
 
 def _read_header(reader: Reader) -> dict:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import operator
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from core import autograd, heap, kernels, operand_errors, random_keys, storage
 from core.backward import ZERO, gradients_through, zeros_head
 from core.base import MXNetError
 from core.context import current_context
 from core.dtypes import dtype_name
-from core.extents import evaluated
+from core.extents import evaluated, hints
 from core.graph.around import around
 from core.graph.capture import Captured, capturable
 from core.graph.changes import Changes
@@ -83,16 +83,16 @@ class Compiled:
         self._look_again()
         return self._plans.get(key) or self._find(key, args, at_once=True)
 
-    def whole(self, longer: int | None = None) -> Traced:
+    def whole(self, shapes: Sequence[tuple] = ()) -> Traced:
         """The graph of a call like the last one that was compiled, in terms of the operators that it called.
 
-        longer: an axis along which all inputs that have it are to have one more element.
-        MXNetError where it cannot be traced.
+        shapes: those of the arrays among its arguments, where lengths are to be open. MXNetError where it cannot be
+        traced.
         """
-        example = self._example if longer is None else _without_memory(self._example, longer)
+        example = _without_memory(self._example, iter(shapes)) if shapes else self._example
         try:
             with autograd.predict_mode():
-                return trace(self._function, example, False, self._parameters(), whole=True)
+                return trace(self._function, example, False, self._parameters(), whole=True, shapes=shapes)
         except Untraceable as reason:
             raise MXNetError(f"the block has no graph that could be written to a file: {reason}") from reason
 
@@ -506,21 +506,19 @@ def _collect_places(values: Sequence, places: set) -> None:
             )
 
 
-def _without_memory(args: Sequence, longer: int | None = None):
-    """The arguments with arrays of the same shapes that hold nothing; longer: an axis that has one more element."""
+def _without_memory(args: Sequence, shapes: Iterator[tuple] | None = None):
+    """The arguments with arrays that hold nothing, of the same shapes or of those of these hints."""
     kind = list if isinstance(args, list) else tuple
-    return kind(_nothing(x, longer) for x in args)
+    return kind(_nothing(x, shapes) for x in args)
 
 
-def _nothing(x, longer: int | None):
+def _nothing(x, shapes: Iterator[tuple] | None):
     if isinstance(x, (list, tuple)):
-        return _without_memory(x, longer)
+        return _without_memory(x, shapes)
     if not isinstance(x, NDArray) or x.stype != "default":
         return x
-    if longer is None or longer >= x.ndim:
-        return type(x)._wrap(storage.meta_like(x._data), x._ctx)
-    shape = [n + (k == longer) for k, n in enumerate(x.shape)]
-    return type(x)._wrap(storage.meta(shape, dtype_name(x.dtype)), x._ctx)
+    made = storage.meta_like(x._data) if shapes is None else storage.meta(hints(next(shapes)), dtype_name(x.dtype))
+    return type(x)._wrap(made, x._ctx)
 
 
 def _filled(template, outputs: list[NDArray], leaves: list[NDArray], plan: Plan):

@@ -7,46 +7,28 @@ from __future__ import annotations
 
 import importlib
 
-from core import late_names, ops, storage
+from core import documentation, late_names, ops, storage
 from core.base import MXNetError, UnknownName
 from core.context import Context, cpu, current_context
 from core.dispatch import create, operator_function
 from core.ndarray.deferred import Deferred
 from core.ndarray.functions import (
-    add,
+    OF_NUMBERS,
     arange,
     concatenate,
-    divide,
     empty,
-    equal,
     eye,
     from_dlpack,
     from_numpy,
     full,
-    greater,
-    greater_equal,
     histogram,
-    lesser,
-    lesser_equal,
     linspace,
-    logical_and,
-    logical_or,
-    logical_xor,
-    maximum,
-    minimum,
-    modulo,
     moveaxis,
-    multiply,
-    not_equal,
     onehot_encode,
     ones,
-    power,
     split_v2,
-    stack,
-    subtract,
     to_dlpack_for_read,
     to_dlpack_for_write,
-    true_divide,
     waitall,
     zeros,
 )  # fmt: skip
@@ -71,6 +53,9 @@ def __getattr__(name: str):
         return importlib.import_module(f"core.ndarray.{name}")
     if name in _FILES:
         value = getattr(importlib.import_module("core.serialization"), name)
+    elif name in OF_NUMBERS:
+        value = OF_NUMBERS[name]
+        value.__doc__ = documentation.of_function(f"nd.{name}")
     elif name in _OF_NUMPY:
         value = importlib.import_module(_OF_NUMPY[name])
     elif name in TABLE and not name.startswith("__"):
@@ -87,7 +72,7 @@ def __getattr__(name: str):
 
 
 def __dir__():
-    return sorted({*globals(), *TABLE, *_NAMESPACES, *_FILES})
+    return sorted({*globals(), *TABLE, *OF_NUMBERS, *_NAMESPACES, *_FILES})
 
 
 __all__ = [

@@ -134,9 +134,6 @@ def concatenate(arrays, axis=0, always_copy=True) -> NDArray:
     return F.Concat(*arrays, dim=axis)
 
 
-stack = dispatch.operator_function(TABLE["stack"], NDArray)
-
-
 def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
     """Parts along an axis: equal ones, or cut at indices."""
     if isinstance(indices_or_sections, numbers.Integral):
@@ -174,7 +171,7 @@ def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
 
 def _either_side(name: str, array_op: str, scalar_op: str, reverse_op: str | None):
     """A function of two arrays or numbers, as `nd.add(1, x)`."""
-    of_arrays = dispatch.operator_function(TABLE[array_op], NDArray)
+    of_arrays = dispatch.launcher(TABLE[array_op], NDArray)
 
     def function(lhs, rhs):
         if type(lhs) is NDArray and type(rhs) is NDArray:
@@ -186,7 +183,6 @@ def _either_side(name: str, array_op: str, scalar_op: str, reverse_op: str | Non
         return binary(lhs, rhs, TABLE[array_op], TABLE[scalar_op], TABLE[reverse_op] if reverse_op else None)
 
     function.__name__ = name
-    function.__doc__ = f"`{name}` of two arrays, broadcast against each other, or of an array and a number."
     return function
 
 
@@ -209,30 +205,38 @@ _PLAIN = {
     "logical_or": lambda a, b: int(bool(a) or bool(b)),
     "logical_xor": lambda a, b: int(bool(a) != bool(b)),
 }
-add = _either_side("add", "broadcast_add", "_plus_scalar", None)
-subtract = _either_side("subtract", "broadcast_sub", "_minus_scalar", "_rminus_scalar")
-multiply = _either_side("multiply", "broadcast_mul", "_mul_scalar", None)
-divide = true_divide = _either_side("divide", "broadcast_div", "_div_scalar", "_rdiv_scalar")
-modulo = _either_side("modulo", "broadcast_mod", "_mod_scalar", "_rmod_scalar")
+# The functions of two arrays or numbers; `core.documentation` has their docstrings, which `nd` gives them.
+OF_NUMBERS = {
+    "add": _either_side("add", "broadcast_add", "_plus_scalar", None),
+    "subtract": _either_side("subtract", "broadcast_sub", "_minus_scalar", "_rminus_scalar"),
+    "multiply": _either_side("multiply", "broadcast_mul", "_mul_scalar", None),
+    "divide": _either_side("divide", "broadcast_div", "_div_scalar", "_rdiv_scalar"),
+    "modulo": _either_side("modulo", "broadcast_mod", "_mod_scalar", "_rmod_scalar"),
+    "maximum": _either_side("maximum", "broadcast_maximum", "_maximum_scalar", None),
+    "minimum": _either_side("minimum", "broadcast_minimum", "_minimum_scalar", None),
+    "equal": _either_side("equal", "broadcast_equal", "_equal_scalar", None),
+    "not_equal": _either_side("not_equal", "broadcast_not_equal", "_not_equal_scalar", None),
+    "greater": _either_side("greater", "broadcast_greater", "_greater_scalar", "_lesser_scalar"),
+    "greater_equal": _either_side(
+        "greater_equal", "broadcast_greater_equal", "_greater_equal_scalar", "_lesser_equal_scalar"
+    ),
+    "lesser": _either_side("lesser", "broadcast_lesser", "_lesser_scalar", "_greater_scalar"),
+    "lesser_equal": _either_side(
+        "lesser_equal", "broadcast_lesser_equal", "_lesser_equal_scalar", "_greater_equal_scalar"
+    ),
+    "logical_and": _either_side("logical_and", "broadcast_logical_and", "_logical_and_scalar", None),
+    "logical_or": _either_side("logical_or", "broadcast_logical_or", "_logical_or_scalar", None),
+    "logical_xor": _either_side("logical_xor", "broadcast_logical_xor", "_logical_xor_scalar", None),
+}
+OF_NUMBERS["true_divide"] = OF_NUMBERS["divide"]
 _power = _either_side("power", "broadcast_power", "_power_scalar", "_rpower_scalar")
-maximum = _either_side("maximum", "broadcast_maximum", "_maximum_scalar", None)
-minimum = _either_side("minimum", "broadcast_minimum", "_minimum_scalar", None)
-equal = _either_side("equal", "broadcast_equal", "_equal_scalar", None)
-not_equal = _either_side("not_equal", "broadcast_not_equal", "_not_equal_scalar", None)
-greater = _either_side("greater", "broadcast_greater", "_greater_scalar", "_lesser_scalar")
-greater_equal = _either_side(
-    "greater_equal", "broadcast_greater_equal", "_greater_equal_scalar", "_lesser_equal_scalar"
-)
-lesser = _either_side("lesser", "broadcast_lesser", "_lesser_scalar", "_greater_scalar")
-lesser_equal = _either_side("lesser_equal", "broadcast_lesser_equal", "_lesser_equal_scalar", "_greater_equal_scalar")
-logical_and = _either_side("logical_and", "broadcast_logical_and", "_logical_and_scalar", None)
-logical_or = _either_side("logical_or", "broadcast_logical_or", "_logical_or_scalar", None)
-logical_xor = _either_side("logical_xor", "broadcast_logical_xor", "_logical_xor_scalar", None)
 
 
 def power(base, exp):
-    """`base` to the power `exp`, arrays broadcast against each other or an array and a number."""
     return _power(base, exp)
+
+
+OF_NUMBERS["power"] = power
 
 
 def histogram(a: NDArray, bins=10, range=None) -> list[NDArray]:

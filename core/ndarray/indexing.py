@@ -9,6 +9,7 @@ import numpy as onp
 from core import autograd, dispatch, kernels, storage, writes
 from core.base import MXNetError
 from core.dtypes import as_integer, dtype_name
+from core.extents import integer, length_of
 from core.ops.registry import TABLE
 
 
@@ -113,7 +114,6 @@ def _set_traced(array, key, value) -> None:
     basic, spec, operands = parse(array, key)
     whole = all(item is Ellipsis or item == slice(None) for item in spec) if basic else False
     if basic and not whole and isinstance(value, numbers.Real) and abs(value) < 2**24 and float(value).is_integer():
-        onp.broadcast_to(0, array.shape)[spec]
         autograd.state.tracer.write_part(array, spec, value)
         return
     if not hasattr(value, "_data"):
@@ -125,8 +125,20 @@ def _set_traced(array, key, value) -> None:
     elif whole:
         writes.write(array, _fitted(value, array.shape, key))
     else:
-        part = onp.broadcast_to(0, array.shape)[spec]
-        autograd.state.tracer.write_part(array, spec, _fitted(value, part.shape, key))
+        autograd.state.tracer.write_part(array, spec, _fitted(value, _part_shape(array.shape, spec), key))
+
+
+def _part_shape(shape: tuple, spec: tuple) -> tuple:
+    """The shape of the part at a basic index."""
+    at = spec.index(Ellipsis) if Ellipsis in spec else len(spec)
+    before, after = spec[:at], spec[at + 1 :]
+    taken = sum(item is not None for item in (*before, *after))
+    lengths, found = iter(shape), []
+    for item in (*before, *(slice(None),) * (len(shape) - taken), *after):
+        length = 1 if item is None else next(lengths)
+        if item is None or isinstance(item, slice):
+            found.append(length if item is None else length_of(item, length))
+    return tuple(found)
 
 
 def _fitted(value, shape: tuple, key):
@@ -135,10 +147,7 @@ def _fitted(value, shape: tuple, key):
         value = TABLE["_reshape_to"](value, shape=value.shape[1:])
     if value.shape == shape:
         return value
-    try:
-        fits = onp.broadcast_shapes(value.shape, shape) == shape
-    except ValueError:
-        fits = False
+    fits = value.ndim <= len(shape) and all(n in (1, m) for n, m in zip(value.shape[::-1], shape[::-1]))
     if not fits:
         raise ValueError(f"cannot write an array of shape {value.shape} to {key!r} of shape {shape}")
     return TABLE["_broadcast_from"](value, shape=shape)
@@ -189,7 +198,7 @@ def parse(array, key) -> tuple[bool, tuple, list]:
             spec.append(plain_slice(item))
             axis += 1
         elif isinstance(item, (numbers.Integral, onp.integer)) and not isinstance(item, bool):
-            i = int(item)
+            i = integer(item)
             if axis >= ndim:
                 raise IndexError(f"too many indices for an array of shape {shape}: {key!r}")
             if not -shape[axis] <= i < shape[axis]:
@@ -256,7 +265,7 @@ def build(spec: tuple, tensors: list) -> tuple:
 
 def plain_slice(item: slice) -> slice:
     """The slice with plain numbers or None as its bounds. ValueError for a step of 0."""
-    bounds = [None if bound is None else int(bound) for bound in (item.start, item.stop, item.step)]
+    bounds = [None if bound is None else integer(bound) for bound in (item.start, item.stop, item.step)]
     if bounds[2] == 0:
         raise ValueError("slice step cannot be zero")
     return slice(*bounds)

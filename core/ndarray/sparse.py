@@ -11,7 +11,7 @@ import numbers
 
 import numpy as onp
 
-from core import autograd, dispatch, storage, writes
+from core import autograd, dispatch, documentation, storage, writes
 from core.base import MXNetError, nearest
 from core.context import Context, current_context
 from core.dtypes import dtype_name
@@ -617,7 +617,7 @@ def _front(op):
         inputs = [*inputs, *(kwargs.pop(given) for given in op.inputs[len(inputs) :] if given in kwargs)]
         return apply(op, inputs, op.parse({**dict(zip(op.attrs, rest)), **kwargs}), out)
 
-    function.__name__, function.__doc__ = op.name, op.doc
+    function.__name__, function.__doc__ = op.name, documentation.of_operator(op)
     return function
 
 

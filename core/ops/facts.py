@@ -21,12 +21,11 @@ MOVING = {"moving_mean": '["zero", {}]', "moving_var": '["one", {}]'}  # how run
 class Target:
     """The attribute that tells the shape of the result.
 
-    keeps: 0 in it stands for the input's extent; infers: -1 for what is left.
+    keeps: the number in it that stands for the input's extent.
     """
 
     attribute: str
-    keeps: bool = True
-    infers: bool = True
+    keeps: int | None = 0
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from core.ops.shape import halves
 K = kernels.shape
 
 
-@operator("_npi_reshape", aliases=("_np_reshape",), target=Target("newshape", keeps=False), reshapes=True)
+@operator("_npi_reshape", aliases=("_np_reshape",), target=Target("newshape", keeps=None), reshapes=True)
 def reshape(a, *, newshape: Shape, order: Str = "C"):
     """The same elements in another shape; one length may be -1."""
     if order != "C":
@@ -67,7 +67,7 @@ def npx_shape(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...
     return tuple(size // known if n == -1 else n for n in out)
 
 
-@operator("_npx_reshape")
+@operator("_npx_reshape", target=Target("newshape", keeps=-2))
 def npx_reshape(a, *, newshape: Shape, reverse: Bool = False, order: Str = "C"):
     """The same elements in another shape, with the codes of `npx_shape`."""
     if order != "C":

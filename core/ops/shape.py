@@ -350,7 +350,7 @@ def _space_to_depth_gradient(head, attrs):
 # ---------------------------------------------------------------------------------------------- broadcasting
 
 
-@operator("broadcast_to", unnamed=True, target=Target("shape", infers=False))
+@operator("broadcast_to", unnamed=True, target=Target("shape"))
 def broadcast_to(data, *, shape: Shape):
     """Axes of length 1 repeated to `shape`; 0 keeps a length."""
     if len(shape) != data.dim():

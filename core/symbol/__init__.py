@@ -7,7 +7,7 @@ import importlib
 from core import ops
 from core.base import NotImplementedForSymbol, UnknownName
 from core.ops.registry import TABLE
-from core.symbol.compose import Namespace, front
+from core.symbol.compose import Namespace, documented_front
 from core.symbol.functions import (
     arange,
     eye,
@@ -53,7 +53,7 @@ def __getattr__(name: str):
             for function in (control_flow.foreach, control_flow.while_loop, control_flow.cond, random.rand_zipfian):
                 setattr(value, function.__name__, function)
     elif name in TABLE and not name.startswith("__"):
-        value = front(TABLE[name], name, Symbol)
+        value = documented_front(TABLE[name], name, Symbol)
     else:
         raise UnknownName("sym", name, __dir__)
     globals()[name] = value

@@ -7,6 +7,7 @@ import types
 
 import numpy as np
 
+from core import documentation
 from core.attribute import AttrScope
 from core.base import MXNetError, nearest
 from core.dtypes import bfloat16, dtype_name
@@ -33,8 +34,15 @@ def front(op: Operator, called: str, kind: type):
         return compose(op, called, symbols, attrs, kind, name, attr)
 
     function.__name__ = called
-    function.__doc__ = f"{op.doc}\n\n{op.signature()}"
+    function.__doc__ = op.doc
     function.operator = op
+    return function
+
+
+def documented_front(op: Operator, called: str, kind: type):
+    """`front` for a namespace, with the docstring that `nd` shows."""
+    function = front(op, called, kind)
+    function.__doc__ = documentation.of_operator(op)
     return function
 
 
@@ -107,7 +115,7 @@ class Namespace(types.ModuleType):
         for prefix in self._prefixes:
             op = TABLE.get(prefix + name)
             if op is not None:
-                function = front(op, op.name if self._name == "random" else name, self._kind)
+                function = documented_front(op, op.name if self._name == "random" else name, self._kind)
                 setattr(self, name, function)
                 return function
         from core import ndarray

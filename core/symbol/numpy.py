@@ -12,7 +12,7 @@ from core import numpy
 from core.base import nearest
 from core.ops.attributes import shape_of
 from core.ops.registry import TABLE
-from core.symbol.compose import front
+from core.symbol.compose import documented_front, front
 from core.symbol.numpy_functions import function
 from core.symbol.symbol import Symbol, install_infix, install_methods
 from core.util import require
@@ -87,17 +87,19 @@ class _Symbol(Symbol):
 
 
 def __getattr__(name: str):
+    value = globals()[name] = _made(name, documented_front)
+    return value
+
+
+def _made(name: str, make):
+    """What `sym.np` has under a name; `make` makes the function of an operator."""
     for prefix in ("_npi_", "_np_"):
         if prefix + name in TABLE and name not in _ANOTHER:
-            value = front(TABLE[prefix + name], prefix + name, _Symbol)
-            break
-    else:
-        from core.numpy.functions import UNARY
+            return make(TABLE[prefix + name], prefix + name, _Symbol)
+    from core.numpy.functions import UNARY
 
-        op = UNARY.get(name) or _SAME.get(name)
-        value = _of_numpy(name) if op is None else front(TABLE[op], op, _Symbol)
-    globals()[name] = value
-    return value
+    op = UNARY.get(name) or _SAME.get(name)
+    return _of_numpy(name) if op is None else make(TABLE[op], op, _Symbol)
 
 
 def _of_numpy(name: str):
@@ -268,7 +270,7 @@ install_methods(_Symbol, {name: globals()[name] for name in ("take", "swapaxes",
 install_methods(
     _Symbol,
     {
-        n: __getattr__(n)
+        n: _made(n, front)
         for n in ("sum", "mean", "max", "min", "prod", "std", "var", "argmax", "argmin", "all", "any", "dot")
     },
 )

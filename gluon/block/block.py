@@ -9,6 +9,7 @@ from core import ndarray as nd
 from core.base import nearest
 from core.files.atomic import replacing
 from core.files.text import read_json, reading
+from core.serialization import save_each
 from core.signatures import unknown_keyword
 from gluon.block.hooks import HookHandle
 from gluon.block.location import not_prepared, note
@@ -223,7 +224,7 @@ class Block:
         if deduplicate:
             last = {parameter: name for name, parameter in parameters.items()}
             parameters = {name: parameter for parameter, name in last.items()}
-        nd.save(filename, {name: parameter._reduce() for name, parameter in parameters.items()})
+        save_each(filename, parameters, Parameter._reduce)
 
     def load_parameters(
         self,

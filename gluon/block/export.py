@@ -5,15 +5,15 @@ from __future__ import annotations
 from core import autograd, symbol
 from core import ndarray as nd
 from core.base import MXNetError
-from core.graph.trace import Slot
+from core.serialization import save_each
 from core.symbol import graph
-from core.symbol.traced import symbols
 from core.util import is_np_array, np_shape
-from gluon.block.any_batch import opened
 from gluon.block.hybrid_block import HybridBlock
+from gluon.block.open_lengths import opened, plain, results
 from gluon.block.operators import leaves
 from gluon.block.structure import form
 from gluon.block.symbol_block import SymbolBlock
+from gluon.parameter import Parameter
 
 __all__ = ["contents", "described", "export", "rewritten", "show_operators", "trace"]
 
@@ -65,21 +65,33 @@ def export(
 
     inputs: as in `trace`. remove_amp_cast: leave out the conversions of mixed precision. Parameters must be initialised.
     """
-    out, arguments, states = contents(block, inputs)
-    arrays = {f"arg:{n}": a for n, a in arguments.items()} | {f"aux:{n}": a for n, a in states.items()}
+    out, sources = _sources(block, inputs)
+    states = set(out.list_auxiliary_states())
+    names = [n for n in sources if n not in states] + [n for n in sources if n in states]
+    sources = {f"{'aux' if n in states else 'arg'}:{n}": sources[n] for n in names}
     symbol_file, params_file = f"{path}-symbol.json", f"{path}-{epoch:04d}.params"
     out.save(symbol_file, remove_amp_cast)
-    nd.save(params_file, arrays)
+    save_each(params_file, sources, _array)
     return symbol_file, params_file
 
 
 def contents(block: HybridBlock, inputs=(True,)) -> tuple[symbol.Symbol, dict, dict]:
     """The symbol of a block, and its parameters by name: arguments (constants among them) and auxiliary states."""
-    out, constants = described(block, inputs)
-    names, states = set(out.list_inputs()), set(out.list_auxiliary_states())
-    arrays = {n: p._reduce() for n, p in block.collect_params().by_full_name().items() if n in names}
-    arrays.update((name, array.as_nd_ndarray()) for name, array in constants.items() if name in names)
+    out, sources = _sources(block, inputs)
+    arrays, states = {n: _array(source) for n, source in sources.items()}, set(out.list_auxiliary_states())
     return out, {n: a for n, a in arrays.items() if n not in states}, {n: a for n, a in arrays.items() if n in states}
+
+
+def _sources(block: HybridBlock, inputs) -> tuple[symbol.Symbol, dict]:
+    """The symbol of a block, and the parameters and constants in it by name."""
+    out, constants = described(block, inputs)
+    names = set(out.list_inputs())
+    sources = {n: p for n, p in block.collect_params().by_full_name().items() if n in names}
+    return out, sources | {n: array.as_nd_ndarray() for n, array in constants.items() if n in names}
+
+
+def _array(source) -> nd.NDArray:
+    return source._reduce() if isinstance(source, Parameter) else source
 
 
 def rewritten(block: HybridBlock, inputs, rewrite, ctx=None) -> SymbolBlock:
@@ -127,8 +139,8 @@ def _agrees(out: symbol.Symbol, block: HybridBlock, inputs) -> bool:
             found = out.infer_shape_partial(**given)[1]
     except MXNetError:  # sums of symbols, for one, do not broadcast, while those of arrays do
         return False
-    results = [tuple(v.shape) for v in _results(whole)]
-    return len(found) == len(results) and all(map(_fits, found, results))
+    wanted = [tuple(v.shape) for v in results(whole)]
+    return len(found) == len(wanted) and all(map(_fits, found, wanted))
 
 
 def _fits(known: tuple | None, shape: tuple) -> bool:
@@ -136,11 +148,6 @@ def _fits(known: tuple | None, shape: tuple) -> bool:
     return known is None or (
         len(known) == len(shape) and all(k in (-1, extent) for k, extent in zip(known, shape, strict=True))
     )
-
-
-def _results(traced) -> list:
-    """The results in their order, one that is given twice twice."""
-    return [traced.graph.outputs[slot] for slot in leaves([traced.template]) if isinstance(slot, Slot)]
 
 
 def show_operators(block: HybridBlock, args, callback, inputs_too: bool) -> None:
@@ -181,14 +188,8 @@ def _styled_forward(block: HybridBlock) -> bool:
 def _traced(block: HybridBlock, any_batch: bool) -> tuple[symbol.Symbol, dict]:
     """The symbol of the block's last compiled signature, and the arrays of the constants in it."""
     held = {id(a): p.var() for p in block.collect_params().values() if p._data is not None for a in p._data}
-    known = {n: p.shape for n, p in block.collect_params().by_full_name().items()}
 
-    def made(longer: int | None = None) -> tuple[symbol.Symbol, dict, dict]:
-        traced = block._compiled.whole(longer)
-        found, names = traced.graph, _names(block, traced.graph.inputs)
-        found.outputs = _results(traced)
-        shapes = {n: tuple(v.shape) for n, v in zip(names, found.inputs, strict=True)}
-        return *symbols(found, names, held), shapes
+    def names(count: int) -> list[str]:
+        return _names(block, range(count))
 
-    traced = made()
-    return opened(traced, made, known) if any_batch else traced[0], traced[1]
+    return (opened if any_batch else plain)(block._compiled.whole, names, held)

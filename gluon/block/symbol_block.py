@@ -13,6 +13,7 @@ from core.ops.facts import not_half
 from core.ops.storage_types import NUMBERS
 from core.symbol import graph, infer
 from gluon.block.hybrid_block import HybridBlock
+from gluon.block.open_lengths import check, fixed_lengths
 from gluon.block.operators import leaves, operators_for
 from gluon.block.structure import _regroup
 from gluon.parameter import ParameterDict
@@ -39,6 +40,7 @@ class SymbolBlock(HybridBlock):
         self._symbol = outputs
         self._has_open_states = any(graph.is_open(node) for node in graph.order(outputs._entries))
         self._closed: tuple = (None, ())  # the shapes of inputs that came last, and the graph for them
+        self._fixed = fixed_lengths(outputs)
         self._called_with = [True] * len(inputs)
         self._input_names = [variable.name for variable in inputs]
         states = outputs.list_auxiliary_states()
@@ -100,6 +102,8 @@ class SymbolBlock(HybridBlock):
         if ctx is None:
             graphs = list(self._symbol(**values))
             return graphs[0] if len(graphs) == 1 else graphs
+        if self._fixed:
+            check(self._fixed, {name: array.shape for name, array in values.items()})
         kind = type(given[0])
         for name, parameter in self.params.items():
             array = parameter.data(ctx)

@@ -95,9 +95,11 @@ class Classifier:
 
     net: a HybridBlock. classes: their names, in the order of the scores. head: the block of it that is new, which
     learns at the full rate, the rest at the recipe's `body_rate`; None: all is new. context: a device or several.
+    kind: the plural of what is classified; origin: where the weights were from before it learned.
     """
 
     kind = ""
+    origin = "random numbers"
 
     def __init__(self, net, classes: Sequence[str], head=None, context=None):
         self.net, self.classes, self.head = net, tuple(map(str, classes)), head

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from core.files.atomic import write_bytes
 from gluon.finetune.classifier import Classifier, Evaluation
 from gluon.finetune.curves import svg
+from gluon.finetune.recipe import Recipe
 
 STYLE = """
 body { font-family: sans-serif; margin: 2em auto; max-width: 60em; color: #222 }
@@ -21,6 +23,31 @@ th { font-weight: normal; color: #555 } .name { text-align: left }
 figure img { max-width: 100%; max-height: 14em; image-rendering: auto } figcaption { font-size: .85em; margin-top: .4em }
 blockquote { margin: 0; font-size: .95em }
 """
+
+
+def fit_and_report(
+    classifier: Classifier,
+    train: Sequence[tuple[Any, int]],
+    held: Sequence[tuple[Any, int]],
+    recipe: Recipe,
+    model: str,
+    data: str | os.PathLike,
+    folder: str | os.PathLike | None,
+    say: Callable[[str], None],
+    bar: bool,
+) -> Evaluation:
+    """Fits a classifier, and writes it, its report and its checkpoints into a folder, where one is given.
+
+    model, data: what the report says was trained on what; the others as in `Classifier.fit`.
+    """
+    say(f"{len(train)} {classifier.kind} of {len(classifier.classes)} classes to train on, {len(held)} to validate on")
+    where = None if folder is None else Path(folder)
+    result = classifier.fit(train, held, recipe, where and where / "checkpoints", say, bar)
+    if where is not None:
+        classifier.save(where)
+        facts = {"data": os.fspath(data), "model": model, "weights": classifier.origin, **asdict(recipe)}
+        write_report(where, classifier, held, result, f"{model} on {Path(data).name}", facts)
+    return result
 
 
 def write_report(

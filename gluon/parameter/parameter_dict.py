@@ -11,6 +11,7 @@ from core import heap, initializer
 from core import ndarray as nd
 from core.base import nearest
 from core.dtypes import dtype_name
+from core.serialization import save_each
 from core.util import is_np_array
 from gluon.parameter.constant import Constant
 from gluon.parameter.parameter import Parameter
@@ -159,15 +160,15 @@ class ParameterDict:
 
     def save(self, filename, strip_prefix=""):
         """Writes the arrays by name, without `strip_prefix`; ValueError for a name that lacks it."""
-        arrays = {}
+        saved = {}
         for parameter in self._params.values():
             if not parameter.name.startswith(strip_prefix):
                 raise ValueError(
                     f"the name of parameter {parameter.name!r} does not begin with the prefix {strip_prefix!r} to "
                     "strip; blocks with shared parameters are saved with Block.save_parameters"
                 )
-            arrays[parameter.name[len(strip_prefix) :]] = parameter._reduce()
-        nd.save(filename, arrays)
+            saved[parameter.name[len(strip_prefix) :]] = parameter
+        save_each(filename, saved, Parameter._reduce)
 
     def load(
         self,

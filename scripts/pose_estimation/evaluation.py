@@ -35,7 +35,7 @@ def batches(persons, args: argparse.Namespace) -> DataLoader:
 def precisions(
     net, persons, args: argparse.Namespace, device, mirrored: bool = False, least: float = 0
 ) -> dict[str, float]:
-    """COCO's average precisions and recalls of `persons`, between 0 and 1.
+    """COCO's average precisions and recalls of `persons`, and the mean similarity "OKS" with them, between 0 and 1.
 
     mirrored: heat maps are those of a picture and of its mirror image; least: score of persons that count.
     """
@@ -50,7 +50,7 @@ def precisions(
         sure = score.asnumpy().ravel() >= least
         metric.update(places.asnumpy()[sure], peaks.asnumpy()[sure], score.asnumpy()[sure], number.asnumpy()[sure])
     figures, _ = metric.get()
-    return {name: float(value) for name, value in figures.items()}
+    return {name: float(value) for name, value in figures.items()} | {"OKS": metric.similarity}
 
 
 def heat_maps(net, data: nd.NDArray, pairs=None) -> nd.NDArray:

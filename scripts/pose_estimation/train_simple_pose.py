@@ -93,7 +93,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
             return {}
         persons = COCOKeyPoints(str(args.data_dir), splits=(f"person_keypoints_{args.val_split}",))
         figures = precisions(net, persons, args, devices[0])
-        return {"AP": figures["AP"], "AP50": figures["Ap .5"]}
+        return {"AP": figures["AP"], "AP50": figures["Ap .5"], "OKS": figures["OKS"]}
 
     for epoch in run.epochs(args.num_epochs, net, trainer):
         test_untrained(args, run, epoch, test)
@@ -109,7 +109,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
             accuracy.update(labels, outputs)
         row = means.row() | {"heatmap_accuracy": accuracy.get()[1]}
         run.epoch_done(epoch, row | test(), samples=len(taken))
-    return run.finish("loss", "heatmap_accuracy", *(("AP", "AP50") if args.val_split else ()))
+    return run.finish("loss", "heatmap_accuracy", *(("AP", "AP50", "OKS") if args.val_split else ()))
 
 
 def close_residual_branches(net) -> None:

@@ -13,7 +13,6 @@ import pytest
 from core import nd
 from gluon_cli.main import main, parser
 from gluoncv.model_zoo import get_model, save_state_dict
-from tests.gluon.hub_server import hub as serve
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 
@@ -50,6 +49,10 @@ def test_info(capsys):
     # torchvision names 11,689,512; 4,800 channels are normalised by a mean and a variance each
     assert facts["parameters"] == 11_689_512 + 2 * 4800 and facts["task"] == "classification"
     assert {"True", "torchvision/resnet18"} <= {name.partition(".")[0] for name in facts["pretrained"]}
+    assert facts["names of"] == ["timm", "torchvision"]
+    assert answer(capsys, "info", "shufflenet_v1")["names of"].startswith(
+        "no other library: torchvision has the second"
+    )
     assert answer(capsys, "info", "bert_12_768_12")["settings"]["units"] == 768
     assert "Did you mean 'resnest50'" in answer(capsys, "info", "resnet50", code=1)["error"]
 
@@ -64,26 +67,19 @@ def test_predict_by_weights_of_ones_own(capsys, weights, data):
     assert capsys.readouterr().out.splitlines()[0] == str(picture)
 
 
-def test_predict_by_weights_of_the_hub(capsys, monkeypatch, tmp_path):
-    constants = pytest.importorskip("huggingface_hub.constants", reason="huggingface_hub is not installed")
-    for name in ("MXNET_OFFLINE", "HF_HUB_OFFLINE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+def test_predict_by_weights_of_the_hub(capsys, hub_server, tmp_path):
     net = get_model("resnet18_v1b")
     net.initialize()
     net(nd.zeros((1, 3, 32, 32)))
     save_state_dict(net, tmp_path / "model.safetensors", names="timm")
     Image.fromarray(np.zeros((64, 64, 3), "uint8")).save(tmp_path / "black.png")
     arguments = ["predict", "resnet18_v1b", str(tmp_path / "black.png"), "--weights", "hf://some/net", "--top", "3"]
-    with serve() as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        server.files["some/net"] = {"model.safetensors": (tmp_path / "model.safetensors").read_bytes()}
-        (row,) = answer(capsys, *arguments)
-        assert len(row["classes"]) == 3
-        server.files.clear()
-        arguments[4] = "hf://some/other"
-        assert "some/other" in answer(capsys, *arguments, code=1)["error"]
+    hub_server.files["some/net"] = {"model.safetensors": (tmp_path / "model.safetensors").read_bytes()}
+    (row,) = answer(capsys, *arguments)
+    assert len(row["classes"]) == 3
+    hub_server.files.clear()
+    arguments[4] = "hf://some/other"
+    assert "some/other" in answer(capsys, *arguments, code=1)["error"]
 
 
 def test_what_cannot_be_done_ends_with_one_line(capsys, tmp_path):

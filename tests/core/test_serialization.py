@@ -1,9 +1,12 @@
 """`nd.save` and `nd.load` against files that MXNet wrote."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 import core as mx
+from core import nd
 from core.base import MXNetError
 from core.ndarray import NDArray
 from core.serialization import load_frombuffer
@@ -63,3 +66,18 @@ def test_forms_and_errors(tmp_path):
         mx.nd.save(path, [[1, 2]])
     with pytest.raises(MXNetError, match="cannot open"):
         mx.nd.load(str(tmp_path / "absent"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_arrays_are_written_without_a_copy_of_them(dtype, tmp_path):
+    arrays = {
+        "whole": nd.ones((64, 1 << 17), dtype=dtype),
+        "turned": nd.arange(1 << 23, dtype=dtype).reshape((64, -1)).T,
+    }
+    tracemalloc.start()
+    nd.save(tmp_path / "a.params", arrays)
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert taken < 24 << 20  # of 64 MB in float32
+    for name, array in nd.load(tmp_path / "a.params").items():
+        np.testing.assert_array_equal(array.asnumpy(), arrays[name].asnumpy())

@@ -11,6 +11,8 @@ import hashlib
 import http.server
 import threading
 
+NOWHERE = "http://127.0.0.1:9"  # no server listens at the port of `discard`
+
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"

@@ -13,25 +13,19 @@ from core.base import MXNetError
 from core.files import write_safetensors
 from gluon import hub
 from gluon.store import DownloadError
-from tests.gluon.hub_server import hub as serve
+from tests.gluon.hub_server import NOWHERE
 
 
 @pytest.fixture
-def server(monkeypatch, tmp_path):
+def server(hub_server, monkeypatch, tmp_path):
     from huggingface_hub import constants
 
-    for name in ("MXNET_OFFLINE", "HF_HUB_OFFLINE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(constants, "HF_HUB_DOWNLOAD_TIMEOUT", 1)
-    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
     write_safetensors(tmp_path / "model.safetensors", {"a": np.arange(40000, dtype="float32")})
-    with serve() as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        server.files["owner/net"] = {
-            "model.safetensors": (tmp_path / "model.safetensors").read_bytes(), "config.json": b"{}", "other.bin": b"x",
-        }  # fmt: skip
-        yield server
+    hub_server.files["owner/net"] = {
+        "model.safetensors": (tmp_path / "model.safetensors").read_bytes(), "config.json": b"{}", "other.bin": b"x",
+    }  # fmt: skip
+    return hub_server
 
 
 NET = hub.HubFile("owner/net")
@@ -107,7 +101,7 @@ def test_offline_takes_what_is_there_and_says_what_is_not(server, monkeypatch):
 
 
 def test_without_a_network_it_ends_soon(server, monkeypatch):
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("HF_ENDPOINT", NOWHERE)
     begun = time.monotonic()
     with pytest.raises(DownloadError, match=r"127\.0\.0\.1:9 is not to be had: .*HF_ENDPOINT names a mirror"):
         hub.fetch(NET)

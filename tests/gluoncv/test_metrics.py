@@ -76,14 +76,40 @@ def test_the_truth_is_perfect_for_coco(data, tmp_path):
 
     persons = COCOKeyPoints(str(data / "tiny_coco"), "person_keypoints_train2017")
     metric = COCOKeyPointsMetric(persons, tmp_path / "found", use_time=False)
-    for k in range(len(persons)):
-        _, label, number = persons[k]
-        joints = label["joints_3d"][None, :, :2, 0]
+    samples = [persons[k] for k in range(len(persons))]
+    add_joints(metric, samples, 0)
+    figures, precision = metric.get()
+    assert precision == figures["AP"] == 1 and (tmp_path / "found.json").exists()
+    assert metric.similarity == 1
+
+
+def test_similarity_of_joints_that_are_beside_the_truth(data, tmp_path):
+    pytest.importorskip("pycocotools")
+    from pycocotools.cocoeval import Params
+
+    persons = COCOKeyPoints(str(data / "tiny_coco"), "person_keypoints_train2017")
+    alone = next(
+        k for k in range(len(persons))
+        if len(persons.coco.getAnnIds(imgIds=int(persons[k][2]), iscrowd=False)) == 1
+    )  # fmt: skip
+    _, label, number = persons[alone]
+    metric = COCOKeyPointsMetric(persons, tmp_path / "found", use_time=False)
+    add_joints(metric, [persons[alone]], 5)
+    metric.get()
+    # Lin et al.: exp(-d^2 / (2 area k^2)) with k twice the deviation of a joint, over the joints that are labelled.
+    area = persons.coco.loadAnns(persons.coco.getAnnIds(imgIds=int(number)))[0]["area"]
+    widths = 2 * Params("keypoints").kpt_oks_sigmas[label["joints_3d"][:, 0, 1] > 0]
+    annotated = sum(a["num_keypoints"] > 0 and not a["iscrowd"] for a in persons.coco.anns.values())
+    want = np.exp(-(5**2) / (2 * area * widths**2)).mean() / annotated
+    np.testing.assert_allclose(metric.similarity, want, rtol=1e-3)
+
+
+def add_joints(metric, samples, shift):
+    for _, label, number in samples:
+        joints = label["joints_3d"][None, :, :2, 0] + np.array([shift, 0])
         metric.update(
             mx.nd.array(joints), mx.nd.ones((1, 17, 1)), mx.nd.ones((1,)), mx.nd.array([number], dtype="int32")
         )
-    figures, precision = metric.get()
-    assert precision == figures["AP"] == 1 and (tmp_path / "found.json").exists()
 
 
 def test_followed_targets(capsys):

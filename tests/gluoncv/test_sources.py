@@ -12,9 +12,7 @@ from gluon.store import DownloadError
 from gluoncv.data.transforms import for_model
 from gluoncv.model_zoo import get_model, list_models, save_state_dict, sources
 from gluoncv.model_zoo.cards import Preprocessing, preprocessing_of, task_of
-from tests.gluon.hub_server import hub as serve
-
-NOWHERE = "http://127.0.0.1:9"
+from tests.gluon.hub_server import NOWHERE
 
 
 @pytest.fixture(scope="module")
@@ -29,18 +27,9 @@ def weights(tmp_path_factory):
 
 
 @pytest.fixture
-def server(monkeypatch, tmp_path, weights):
-    constants = pytest.importorskip("huggingface_hub.constants", reason="huggingface_hub is not installed")
-    for name in ("MXNET_OFFLINE", "HF_HUB_OFFLINE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
-    monkeypatch.setenv("MXNET_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("MXNET_GLUON_REPO", NOWHERE)
-    with serve() as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        server.files["timm/resnet18.gluon_in1k"] = {"model.safetensors": weights[1]}
-        yield server
+def server(hub_server, weights):
+    hub_server.files["timm/resnet18.gluon_in1k"] = {"model.safetensors": weights[1]}
+    return hub_server
 
 
 def same(net, weights):

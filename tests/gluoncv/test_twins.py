@@ -25,7 +25,8 @@ SAMPLE = (
     "resnet18_v1 resnet50_v1d resnet50_v1b_gn se_resnet50_v1 se_resnext50_32x4d resnest14 densenet121 alexnet "
     "squeezenet1.0 googlenet inceptionv3 shufflenet_v2 mobilenet0.25 mobilenetv2_0.25 mobilenetv3_small dla34 darknet53 "
     "hrnet_w18_small_v1_c vgg16_ucf101 i3d_resnet50_v1_ucf101 slowfast_4x16_resnet50_kinetics400 "
-    "r2plus1d_resnet18_kinetics400 fcn_resnet50_voc deeplab_resnet50_ade psp_resnet50_ade simple_pose_resnet18_v1b"
+    "r2plus1d_resnet18_kinetics400 fcn_resnet50_voc deeplab_resnet50_ade psp_resnet50_ade simple_pose_resnet18_v1b "
+    "alpha_pose_resnet101_v1b_coco siamrpn_alexnet_v2_otb15 center_net_dla34_dcnv2_voc"
 ).split()
 
 
@@ -54,6 +55,19 @@ def test_every_network_has_a_twin_or_a_reason_why_not():
     net = get_model("resnet18_v2")
     with pytest.raises(MXNetError, match="resnet18_v2: timm's ResNet V2 normalises neither the picture"):
         save_state_dict(net, "net.safetensors", names="timm")
+
+
+def test_the_page_lists_the_networks_without_a_twin(root):
+    """docs/weights.md has this table; where it differs, what the assertion shows is to go there."""
+    reasons = {}
+    for name in get_model_list():
+        if reason(name) is not None:
+            reasons.setdefault(reason(name), []).append(name)
+    rows = (f"| {', '.join(f'`{name}`' for name in names)} | {why} |" for why, names in reasons.items())
+    table = "\n".join(["| networks | why |", "| --- | --- |", *rows])
+    page = (root / "docs" / "weights.md").read_text(encoding="utf-8")
+    assert table in page, table
+    assert f"{len(TWINS)} of the {len(get_model_list())} networks" in page
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +134,7 @@ def test_a_network_computes_as_its_twin_after_loading():
 def test_outputs_and_bits_against_the_packages(name):
     for package in ("torchvision", "timm"):
         pytest.importorskip(package, reason=f"{package} is not installed, with which {name} is compared")
-    from tests.twins import compare, video, vision
+    from tests.twins import authors, compare, video, vision  # noqa: F401  (authors enters its twins)
 
     if name not in vision.TWINS:
         pytest.skip(f"{video.__doc__.splitlines()[2]}: {name} is compared with it")

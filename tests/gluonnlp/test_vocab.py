@@ -118,3 +118,11 @@ def test_a_list_of_tokens_is_no_counter():
 def test_elmo_spells_words_alone():
     with pytest.raises(TypeError):
         nlp.vocab.ELMoCharVocab()[3]
+
+
+@pytest.mark.parametrize("counts", [{"a": 1, 'quote " \\ \n': 2, "ü€😀": 3}, {1: 2, 2: 1}])
+def test_the_text_is_that_of_the_json_module(counts):
+    vocab = nlp.Vocab(counts, unknown_token=None, padding_token=None, bos_token=None, eos_token=None)
+    text = vocab.to_json()
+    assert text == json.dumps(json.loads(text))
+    assert json.loads(text)["token_to_idx"] == {str(token): i for i, token in enumerate(vocab.idx_to_token)}

@@ -23,7 +23,7 @@ from core import nd
 from gluoncv.model_zoo import get_model
 from gluoncv.model_zoo.state_dict import load_state_dict, state_dict
 from scripts.common import environment
-from tests.twins import video  # noqa: F401  (enters its twins)
+from tests.twins import authors, video  # noqa: F401  (enter their twins)
 from tests.twins.vision import TWINS
 
 TOLERANCE = 1e-4

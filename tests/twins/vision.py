@@ -314,7 +314,7 @@ class Centers(nn.Module):
         return self.hm(x), self.wh(x), self.reg(x)
 
 
-def _heads(net, x):
+def center_heads(net, x):
     """The heads before decoding."""
     features = net.base_network(x)
     return [head(features) for head in net.heads]
@@ -325,7 +325,7 @@ for depth in (18, 50, 101):
         for data, classes in (("voc", 20), ("coco", 80)):
             TWINS[f"center_net_resnet{depth}_v1b{deformable}_{data}"] = Twin(
                 "authors", lambda d=depth, f=bool(deformable), c=classes: Centers(f"resnet{d}", f, c),
-                "authors' names (CenterNet)", 64, {}, _heads,
+                "authors' names (CenterNet)", 64, {}, center_heads,
             )  # fmt: skip
 
 

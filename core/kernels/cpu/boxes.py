@@ -7,6 +7,9 @@ import math
 import torch
 
 _BLOCK = 256  # boxes whose mutual suppression is decided at a time
+_GROUP = 1024  # boxes from which labels are looked at apart
+_SWEEP = 8192  # boxes from which only those are compared whose left edges are near
+_NEIGHBOURS = 32  # boxes of a block that are swept together
 
 
 def overlaps(lhs, rhs, center):
@@ -179,29 +182,85 @@ def proposals(scores, deltas, info, before, after, threshold, least, scales, rat
 
 
 def _survivors(boxes, alive, threshold, labels, exceeds):
-    """Which of boxes (batch, n, 4), best first, are alive and overlap no survivor before them beyond the threshold.
-
-    The boxes of an image are decided in blocks, and those that a survivor overlaps are looked at no more. Within a
-    block, a box is out when a survivor overlaps it: the answer is the only fixed point of that sentence, and repeating
-    it gets there, one link of the longest chain a time.
-    """
+    """Which of boxes (batch, n, 4), best first, are alive and overlap no survivor before them beyond the threshold."""
     keep = torch.zeros_like(alive)
     for image in range(boxes.shape[0]):
-
-        def over(a, b, image=image):
-            found = exceeds(_overlaps(boxes[image, a], boxes[image, b]), threshold)
-            return found if labels is None else found & (labels[image, a].unsqueeze(1) == labels[image, b])
-
         rest = alive[image].nonzero().squeeze(1)
-        while rest.numel():
-            part, rest = rest[:_BLOCK], rest[_BLOCK:]
-            within, kept, before = over(part, part).triu(1), torch.ones_like(part, dtype=torch.bool), None
-            while before is None or not torch.equal(before, kept):
-                before, kept = kept, ~(within & kept.unsqueeze(1)).any(0)
-            part = part[kept]
-            keep[image, part] = True
-            rest = rest[~over(part, rest).any(0)]
+        for group in [rest] if labels is None else _by_label(rest, labels[image, rest]):
+            label = None if labels is None else labels[image, group]
+            if label is not None and bool((label == label[:1]).all()):
+                label = None
+            keep[image, group] = _survivors_of_group(boxes[image, group], threshold, label, exceeds)
     return keep
+
+
+def _by_label(rest, labels):
+    """`rest` in parts that share no label, each of `_GROUP` rows or more where there are so many, in their order."""
+    if rest.numel() <= _GROUP:
+        return [rest]
+    ordered, order = labels.sort(stable=True)
+    _, counts = ordered.unique_consecutive(return_counts=True)
+    sizes = [0]
+    for count in counts.tolist():
+        if sizes[-1] >= _GROUP:
+            sizes.append(0)
+        sizes[-1] += count
+    return [rest[part.sort()[0]] for part in order.split(sizes)]
+
+
+def _survivors_of_group(boxes, threshold, labels, exceeds):
+    """`_survivors` of boxes (n, 4) that are all alive: a mask (n,).
+
+    They are decided in blocks, and those that a survivor overlaps are looked at no more. Within a block, a box is out
+    when a survivor overlaps it: the answer is the only fixed point of that sentence, and repeating it gets there, one
+    link of the longest chain a time.
+    """
+
+    def over(a, b):
+        found = exceeds(_overlaps(boxes[a], boxes[b]), threshold)
+        return found if labels is None else found & (labels[a].unsqueeze(1) == labels[b])
+
+    keep = torch.zeros(boxes.shape[0], dtype=torch.bool, device=boxes.device)
+    rest = torch.arange(boxes.shape[0], device=boxes.device)
+    reach = _Reach(boxes) if rest.numel() > _SWEEP and threshold > 0 else None
+    while rest.numel():
+        part, rest = rest[:_BLOCK], rest[_BLOCK:]
+        within, kept, before = over(part, part).triu(1), torch.ones_like(part, dtype=torch.bool), None
+        while before is None or not torch.equal(before, kept):
+            before, kept = kept, ~(within & kept.unsqueeze(1)).any(0)
+        part = part[kept]
+        keep[part] = True
+        if reach is None or rest.numel() <= _SWEEP:
+            rest = rest[~over(part, rest).any(0)]
+            continue
+        out = torch.zeros_like(keep)
+        for some, near in reach.of(part, rest):
+            out[near[over(some, near).any(0)]] = True
+        rest = rest[~out[rest]]
+    return keep
+
+
+class _Reach:
+    """Boxes by their left edges: those that can share anything with some of them lie side by side."""
+
+    def __init__(self, boxes):
+        self._left, self._right = boxes[:, 0], boxes[:, 2]
+        self._widest = (self._right - self._left).nan_to_num(0).amax()
+        self._order = self._left.argsort()
+        self._rank = torch.empty_like(self._order)
+        self._rank[self._order] = torch.arange(len(self._order), device=boxes.device)
+
+    def of(self, part, rest):
+        """Yields (a few neighbours of `part`, all of `rest` that any of them may overlap)."""
+        rest = self._order[self._rank[rest].sort()[0]]
+        left = self._left[rest]
+        part = part[self._left[part].argsort()]
+        for some in part.split(_NEIGHBOURS):
+            # A little more than the widest, so that rounding leaves nobody out.
+            begin = self._left[some].nan_to_num(-torch.inf).min() - self._widest * 1.001
+            ends = torch.stack([begin, self._right[some].nan_to_num(torch.inf).max()])
+            first, last = torch.searchsorted(left, ends, right=False).tolist()
+            yield some, rest[first:last]
 
 
 def _pairs(scores, threshold, topk):

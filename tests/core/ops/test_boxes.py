@@ -6,6 +6,7 @@ import pytest
 from core import autograd
 from core import ndarray as nd
 from core.base import MXNetError
+from core.kernels.cpu import boxes
 
 
 def random_boxes(random, *shape):
@@ -169,3 +170,45 @@ def test_proposals_stay_inside_and_apart():
 def test_columns_that_clash_are_refused(options):
     with pytest.raises(MXNetError, match="box_nms"):
         nd.contrib.box_nms(nd.ones((3, 6)), **options)
+
+
+@pytest.mark.parametrize("labels", [None, 1, 7, 400])
+@pytest.mark.parametrize("kind", ["plain", "strange"])
+def test_groups_and_sweeps_keep_the_same_boxes(labels, kind, monkeypatch):
+    random = np.random.RandomState(0)
+    corner = random.rand(3000, 2) * 30
+    rows = np.concatenate(
+        [random.randint(0, labels or 1, (3000, 1)), random.rand(3000, 1), corner, corner + random.rand(3000, 2) * 3], 1
+    )
+    if kind == "strange":  # turned inside out, without end, without a number, over everything
+        rows[random.choice(3000, 90, replace=False), random.randint(2, 6, 90)] = np.repeat(
+            [np.nan, np.inf, -np.inf], 30
+        )
+        rows[:40, 2:] = rows[:40, [4, 5, 2, 3]]
+        rows[40:42, 2:] = -1, -1, 40, 40
+    settings = {"overlap_thresh": 0.3, "id_index": -1 if labels is None else 0}
+
+    def kept(group, sweep):
+        monkeypatch.setattr(boxes, "_GROUP", group)
+        monkeypatch.setattr(boxes, "_SWEEP", sweep)
+        return nd.contrib.box_nms(nd.array(rows), **settings).asnumpy()
+
+    whole = kept(10**9, 10**9)
+    assert 100 < (whole[:, 1] >= 0).sum() < 2999
+    for sizes in ((1, 10**9), (100, 10**9), (10**9, 50), (100, 50)):
+        np.testing.assert_array_equal(kept(*sizes), whole)
+
+
+def test_boxes_of_many_classes_cost_what_each_class_does(monkeypatch):
+    compared = []
+    original = boxes._overlaps
+    monkeypatch.setattr(boxes, "_overlaps", lambda a, b: compared.append(len(a) * len(b)) or original(a, b))
+    random = np.random.RandomState(0)
+    for count in (10_000, 40_000):
+        rows = np.concatenate(
+            [random.randint(0, count // 1000, (count, 1)), random.rand(count, 1), random.rand(count, 2)], 1
+        )
+        nd.contrib.box_nms(nd.array(np.concatenate([rows, rows[:, 2:] + 0.01], 1)), id_index=0)
+        compared.append("|")
+    cut = compared.index("|")
+    assert sum(compared[cut + 1 : -1]) < 5 * sum(compared[:cut])  # 16 times where all are compared with all

@@ -11,9 +11,8 @@ from core.base import MXNetError
 from gluon.store import DownloadError
 from gluonnlp.data import GPT2BPETokenizer, get_tokenizer, load_tokenizer
 from gluonnlp.data.utils import _load_pretrained_vocab
-from tests.gluon.hub_server import hub as serve
+from tests.gluon.hub_server import NOWHERE
 
-NOWHERE = "http://127.0.0.1:9"
 PIECES = b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nplay\n##ing\n##ed\nKeep\n"
 BYTE_PAIRS = json.dumps(
     {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "l": 4, "o": 5, "w": 6, "lo": 7, "low": 8}
@@ -22,28 +21,19 @@ VECTORS = "the 1 2 3\ncat 4 5 6.5\n"
 
 
 @pytest.fixture
-def server(monkeypatch, tmp_path):
-    constants = pytest.importorskip("huggingface_hub.constants", reason="huggingface_hub is not installed")
-    for name in ("MXNET_OFFLINE", "HF_HUB_OFFLINE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
-    monkeypatch.setenv("MXNET_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("MXNET_GLUON_REPO", NOWHERE)
-    with serve() as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        server.files |= {
-            "some/bert": {
-                "vocab.txt": PIECES,
-                "tokenizer_config.json": b'{"do_lower_case": false}',
-                "weights.bin": b"x",
-            },
-            "some/roberta": {"vocab.json": BYTE_PAIRS, "merges.txt": b"#version: 0.2\nl o\nlo w\n"},
-            "some/vectors": {"small.txt": VECTORS.encode(), "small.bin": word2vec()},
-            "some/empty": {"README.md": b"nothing"},
-            "openai-community/gpt2": {"merges.txt": "#version: 0.2\n\u0120 t\n\u0120t h\n".encode()},
-        }
-        yield server
+def server(hub_server):
+    hub_server.files |= {
+        "some/bert": {
+            "vocab.txt": PIECES,
+            "tokenizer_config.json": b'{"do_lower_case": false}',
+            "weights.bin": b"x",
+        },
+        "some/roberta": {"vocab.json": BYTE_PAIRS, "merges.txt": b"#version: 0.2\nl o\nlo w\n"},
+        "some/vectors": {"small.txt": VECTORS.encode(), "small.bin": word2vec()},
+        "some/empty": {"README.md": b"nothing"},
+        "openai-community/gpt2": {"merges.txt": "#version: 0.2\n\u0120 t\n\u0120t h\n".encode()},
+    }
+    return hub_server
 
 
 def word2vec():

@@ -10,6 +10,7 @@ from core import nd
 from core.base import MXNetError
 from core.files import read_safetensors
 from gluon.store import DownloadError
+from tests.gluon.hub_server import NOWHERE
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24, "vocab_size": 40}
 # type -> class there, its configuration
@@ -136,31 +137,21 @@ def test_outputs_and_bits_against_transformers(kind, tmp_path):
         assert torch.equal(back[name], value), name
 
 
-def test_published_networks_come_from_their_authors(monkeypatch, tmp_path, capsys):
+def test_published_networks_come_from_their_authors(hub_server, monkeypatch, tmp_path, capsys):
     """The server of the test of the hub, asked by name and in place of MXNet's."""
-    constants = pytest.importorskip("huggingface_hub.constants", reason="huggingface_hub is not installed")
-    from tests.gluon.hub_server import hub as serve
-
     net = network("gpt2")
     net.initialize()
     net(nd.array(WORDS))
     texts(tmp_path, "gpt2")
     nlp.model.save_huggingface(net, tmp_path)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
-    monkeypatch.setenv("MXNET_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("MXNET_GLUON_REPO", "http://127.0.0.1:9")
-    monkeypatch.delenv("MXNET_OFFLINE", raising=False)
-    with serve() as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        names = ("config.json", "model.safetensors", "vocab.json", "merges.txt")
-        server.files["openai-community/gpt2"] = {name: (tmp_path / name).read_bytes() for name in names}
-        for source in (True, "hf://openai-community/gpt2", tmp_path):
-            found, vocab = nlp.model.get_model("gpt2_117m", dataset_name="openai_webtext", pretrained=source)[:2]
-            np.testing.assert_array_equal(found._embed.weight.data().asnumpy(), net._embed.weight.data().asnumpy())
-            assert vocab["B"] == 6
-        assert "hf://openai-community/gpt2" in capsys.readouterr().err
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    names = ("config.json", "model.safetensors", "vocab.json", "merges.txt")
+    hub_server.files["openai-community/gpt2"] = {name: (tmp_path / name).read_bytes() for name in names}
+    for source in (True, "hf://openai-community/gpt2", tmp_path):
+        found, vocab = nlp.model.get_model("gpt2_117m", dataset_name="openai_webtext", pretrained=source)[:2]
+        np.testing.assert_array_equal(found._embed.weight.data().asnumpy(), net._embed.weight.data().asnumpy())
+        assert vocab["B"] == 6
+    assert "hf://openai-community/gpt2" in capsys.readouterr().err
+    monkeypatch.setenv("HF_ENDPOINT", NOWHERE)
     with pytest.raises(
         DownloadError, match=r"Tried: .*127\.0\.0\.1:9.*bert-base-uncased.*HF_ENDPOINT.*Or put config\.json"
     ):

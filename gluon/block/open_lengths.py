@@ -1,0 +1,146 @@
+"""Symbols of traced blocks for other lengths than those that the block was called with.
+
+The block is traced with symbols (`core.extents`) for the lengths of its inputs, one axis after the other: those lengths
+stay open that its operators take as they come, or that files have a form for. An axis of which the program needs the
+length as a number, as a loop over it does, is noted in the file, with the line that does.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import warnings
+from collections.abc import Callable, Sequence
+
+from core.base import MXNetError
+from core.extents import LOWEST, Space, same
+from core.graph.ir import Graph
+from core.graph.trace import Slot, Traced
+from core.symbol import Symbol, graph, infer
+from core.symbol.traced import NeedsNumber, symbols
+from core.util import np_shape
+from gluon.block.operators import leaves
+
+__all__ = ["check", "fixed_lengths", "opened", "plain", "results"]
+
+Place = tuple[int, int]  # an input by its number, and an axis of it
+Made = tuple[Symbol, dict[str, object]]  # and the constants in it, by name
+
+
+def plain(whole: Callable[..., Traced], names: Callable[[int], list[str]], held: dict[int, Symbol]) -> Made:
+    """The symbol of a block for the lengths that it was called with; arguments as of `opened`."""
+    traced = whole()
+    return _symbol(traced, names(len(traced.graph.inputs)), held)
+
+
+def opened(whole: Callable[..., Traced], names: Callable[[int], list[str]], held: dict[int, Symbol]) -> Made:
+    """The symbol of a block with as many lengths of the inputs left open as can be.
+
+    whole(shapes): traces the block (`Compiled.whole`). names(count): names of so many inputs. held: variables of
+    parameters, by id of their arrays. Warns of axes of which a line of the program needs the length.
+    """
+    shapes = [v.shape for v in whole().graph.inputs]
+    called = names(len(shapes))
+    made, open_, fixed = None, [], {}
+    for group in _groups(shapes):
+        try:
+            made = _open(whole, called, held, shapes, [*open_, group])
+            open_.append(group)
+        except NeedsNumber as reason:
+            fixed.update(dict.fromkeys(group, str(reason)))
+        except Exception:  # whatever a block raises for lengths that it does not take
+            continue
+    if made is None:
+        made = plain(whole, names, held)
+    if fixed:
+        _note(made[0], called, shapes, fixed)
+    return made
+
+
+def results(traced: Traced) -> list:
+    """The results in their order, one that is given twice twice."""
+    return [traced.graph.outputs[slot] for slot in leaves([traced.template]) if isinstance(slot, Slot)]
+
+
+def fixed_lengths(outputs: Symbol) -> dict[str, tuple[tuple, str]]:
+    """By name of the variable: its shape (0: any length), and the line that needs its other lengths."""
+    variables = (n for n in graph.order(outputs._entries) if n.op is None and "__fixed__" in n.attrs)
+    return {n.name: (tuple(ast.literal_eval(n.attrs["__shape__"])), n.attrs["__fixed__"]) for n in variables}
+
+
+def check(fixed: dict[str, tuple[tuple, str]], shapes: dict[str, tuple]) -> None:
+    """MXNetError where an input has another length than the one that its network was exported for."""
+    for name, (wanted, reason) in fixed.items():
+        for axis, (n, m) in enumerate(zip(wanted, shapes.get(name, ()))):
+            if n not in (0, m):
+                raise MXNetError(
+                    f"the network was exported for {name} of length {n} along axis {axis}, given shape {shapes[name]}: "
+                    f"{reason}"
+                )
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+def _groups(shapes: Sequence[tuple]) -> list[list[Place]]:
+    """Places whose lengths are presumed to be one: of the same axis, with the same length."""
+    groups: dict[tuple[int, int], list[Place]] = {}
+    for k, shape in enumerate(shapes):
+        for axis, n in enumerate(shape):
+            groups.setdefault((axis, n), []).append((k, axis))
+    return [groups[key] for key in sorted(groups, key=lambda key: key[0])]
+
+
+def _open(
+    whole: Callable, names: list[str], held: dict[int, Symbol], shapes: Sequence[tuple], groups: list[list[Place]]
+) -> Made:
+    """The symbol with a length of its own for each of these groups; NeedsNumber where one of them is needed."""
+    space, extents = Space(), [list(shape) for shape in shapes]
+    for group in groups:
+        length = space.symbol(max(LOWEST, shapes[group[0][0]][group[0][1]]))
+        for k, axis in group:
+            extents[k][axis] = length
+    traced = whole([tuple(shape) for shape in extents])
+    for symbol, line in space.pinned.items():
+        if not line.by_operator:
+            raise NeedsNumber(f"{os.path.basename(line)} needs the length", symbol.extent)
+    made = _symbol(traced, names, held)
+    if space.pinned:
+        raise AssertionError(f"operators need {space.pinned}")
+    for found, value in zip(_shapes(made, traced.graph, names, held), traced.graph.outputs, strict=True):
+        if len(found) != len(value.shape) or not all(map(same, found, value.shape)):
+            raise AssertionError(f"a symbol gives {found} for {value.shape}")
+    return made
+
+
+def _symbol(traced: Traced, names: list[str], held: dict[int, Symbol]) -> Made:
+    found = traced.graph
+    found.outputs = results(traced)
+    return symbols(found, names, held)
+
+
+def _shapes(made: Made, traced: Graph, names: list[str], held: dict[int, Symbol]) -> list[tuple]:
+    """Shapes of the results, as they follow from those of the inputs."""
+    out, constants = made
+    given = {name: array.shape for name, array in constants.items()}
+    given |= {held[id(x)].name: v.shape for v, x in zip(traced.held, traced.arrays, strict=True) if id(x) in held}
+    given |= dict(zip(names, (v.shape for v in traced.inputs), strict=True))
+    with np_shape():
+        found = infer.arrays(out._entries, given, {})
+    return [found[id(node), k][0] for node, k in out._entries]
+
+
+def _note(out: Symbol, names: list[str], shapes: Sequence[tuple], fixed: dict[Place, str]) -> None:
+    """Writes to the variables of inputs which of their lengths are fixed, and warns."""
+    variables = {n.name: n for n in graph.order(out._entries) if n.op is None}
+    for k, (name, shape) in enumerate(zip(names, shapes, strict=True)):
+        lines = {axis: fixed[k, axis] for axis in range(len(shape)) if (k, axis) in fixed}
+        if not lines or name not in variables:
+            continue
+        text = "; ".join(dict.fromkeys(lines.values()))
+        variables[name].attrs["__shape__"] = str(tuple(n if axis in lines else 0 for axis, n in enumerate(shape)))
+        variables[name].attrs["__fixed__"] = text
+        warnings.warn(
+            f"exported for {name} of length {' and '.join(f'{shape[k]} along axis {k}' for k in lines)} alone: {text}",
+            stacklevel=6,
+        )
