@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import functools
 import importlib.resources
+import inspect
 import textwrap
+from collections.abc import Callable
 from typing import NamedTuple
 
 from core.ops.attributes import Choice, IntType
@@ -35,14 +37,28 @@ def of_operator(op: Operator) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def of_function(name: str, otherwise: str = "") -> str:
-    """The docstring that a text has for a function that is no operator, such as `np.add`."""
-    section = sections().get(name)
+def of_function(name: str, function: Callable) -> str:
+    """The docstring of a function that is no operator, such as `np.add`, for which a text has a section; otherwise its own.
+
+    Where the section has no prose that of the operator `function.computes` is taken, or its own.
+    """
+    section = sections().get(name) or sections().get(name.rpartition(".")[0] + "." + function.__name__)
     if section is None:
-        return otherwise
-    given = [f"{parameter} :\n    {text}" for parameter, text in section.parameters.items()]
-    parts = [section.prose, _block("Parameters", given), examples(section)]
+        return inspect.getdoc(function) or ""
+    computed = sections().get(getattr(function, "computes", ""))
+    prose = section.prose or (computed.prose if computed else inspect.getdoc(function) or "")
+    common = sections()["np.*" if name.startswith("np.") else "*"].parameters
+    given = [
+        _item(_argument(p), section.parameters.get(p.name) or common.get(p.name))
+        for p in inspect.signature(function).parameters.values()
+        if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+    ]
+    parts = [prose, _block("Parameters", given), examples(section)]
     return "\n\n".join(part for part in parts if part)
+
+
+def _argument(p: inspect.Parameter) -> str:
+    return p.name if p.default is p.empty else f"{p.name} : default {p.default!r}"
 
 
 def examples(section: Section) -> str:

@@ -55,7 +55,7 @@ def __getattr__(name: str):
         value = getattr(importlib.import_module("core.serialization"), name)
     elif name in OF_NUMBERS:
         value = OF_NUMBERS[name]
-        value.__doc__ = documentation.of_function(f"nd.{name}")
+        value.__doc__ = documentation.of_function(f"nd.{name}", value)
     elif name in _OF_NUMPY:
         value = importlib.import_module(_OF_NUMPY[name])
     elif name in TABLE and not name.startswith("__"):

@@ -204,7 +204,7 @@ def _unary_function(name: str, op_name: str):
         return dispatch.launch(TABLE[op_name], [x], {}, ndarray, out)
 
     function.__name__ = name
-    function.__doc__ = f"NumPy's `{name}` of each element."
+    function.__doc__, function.computes = f"NumPy's `{name}` of each element.", op_name
     return function
 
 

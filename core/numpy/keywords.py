@@ -11,6 +11,7 @@ import inspect
 import re
 import types
 
+from core import documentation
 from core.base import NotAnArray, nearest
 from core.ndarray.ndarray import NDArray
 
@@ -47,6 +48,7 @@ def explained(function, name: str):
                 raise
             raise NotAnArray(f"np.{name} takes an array there, given {type(given).__name__} ({given!r})") from error
 
+    call.__doc__ = documentation.of_function(f"np.{name}", function)
     return call
 
 

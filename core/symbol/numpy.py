@@ -87,19 +87,26 @@ class _Symbol(Symbol):
 
 
 def __getattr__(name: str):
-    value = globals()[name] = _made(name, documented_front)
+    for prefix in ("_npi_", "_np_"):
+        if prefix + name in TABLE and name not in _ANOTHER:
+            value = documented_front(TABLE[prefix + name], prefix + name, _Symbol)
+            break
+    else:
+        from core.numpy.functions import UNARY
+
+        op = UNARY.get(name) or _SAME.get(name)
+        value = _of_numpy(name) if op is None else documented_front(TABLE[op], op, _Symbol)
+    globals()[name] = value
     return value
 
 
-def _made(name: str, make):
-    """What `sym.np` has under a name; `make` makes the function of an operator."""
-    for prefix in ("_npi_", "_np_"):
-        if prefix + name in TABLE and name not in _ANOTHER:
-            return make(TABLE[prefix + name], prefix + name, _Symbol)
-    from core.numpy.functions import UNARY
+def _late(name: str):
+    """The function `sym.np.NAME`, which is made when it is called: importing this module makes none of them."""
 
-    op = UNARY.get(name) or _SAME.get(name)
-    return _of_numpy(name) if op is None else make(TABLE[op], op, _Symbol)
+    def call(*args, **kwargs):
+        return (globals().get(name) or __getattr__(name))(*args, **kwargs)
+
+    return call
 
 
 def _of_numpy(name: str):
@@ -269,8 +276,5 @@ _Symbol.__hash__ = Symbol.__hash__
 install_methods(_Symbol, {name: globals()[name] for name in ("take", "swapaxes", "broadcast_to", "split")})
 install_methods(
     _Symbol,
-    {
-        n: _made(n, front)
-        for n in ("sum", "mean", "max", "min", "prod", "std", "var", "argmax", "argmin", "all", "any", "dot")
-    },
+    {n: _late(n) for n in ("sum", "mean", "max", "min", "prod", "std", "var", "argmax", "argmin", "all", "any", "dot")},
 )

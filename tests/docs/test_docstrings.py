@@ -14,8 +14,8 @@ from core.ops.registry import TABLE
 from tests.docs import examples, public
 
 # What is reached; the bars only rise.
-MEDIAN_WORDS = 17
-SHARE_WITH_EXAMPLE = 0.21
+MEDIAN_WORDS = 33
+SHARE_WITH_EXAMPLE = 0.41
 
 
 def test_median_of_words():
@@ -46,7 +46,7 @@ def test_texts_speak_of_what_records_have():
         op = TABLE.get(name)
         if op is not None:
             wrong += [f"{name}: {p}" for p in section.parameters if p not in (*op.inputs, *op.attrs)]
-        elif name != "*":
+        elif "*" not in name:
             function = mx
             for part in name.split("."):
                 function = getattr(function, part)
