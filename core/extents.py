@@ -30,25 +30,30 @@ class Space:
     """The symbols of one trace, and what was presumed of them.
 
     large: whether what algebra does not decide has the answer that it has for all lengths that are large enough and
-    divide evenly; otherwise the hint has it, and it is a guard. guards: conditions as source over the names of the symbols, in the order in which they came. pinned: symbols of which
-    the number was needed, and the line that did.
+    divide evenly; otherwise the hint has it, and it is a guard. first: the number of the first symbol, by which those
+    of two spaces that meet are told apart. guards: conditions as source over the names of the symbols, in the order in
+    which they came. pinned: symbols of which the number was needed, and the line that did.
     """
 
-    def __init__(self, large: bool = False) -> None:
-        self.large = large
+    def __init__(self, large: bool = False, first: int = 0) -> None:
+        self.large, self._first = large, first
         self.symbols: list[Symbol] = []
         self.guards: dict[str, None] = {}
         self.pinned: dict[Symbol, Line] = {}
 
     def symbol(self, hint: int) -> Extent:
         """A new symbol, as an extent."""
-        made = Symbol(self, len(self.symbols), hint)
+        made = Symbol(self, self._first + len(self.symbols), hint)
         self.symbols.append(made)
         return made.extent
 
     def guard(self, condition: str) -> None:
         """Restricts the class of shapes."""
         self.guards[condition] = None
+
+    def equalities(self) -> list[str]:
+        """Those guards that tell a length: few others belong to the class."""
+        return [guard for guard in self.guards if " == " in guard]
 
     def accepts(self) -> Callable[..., bool]:
         """The function of the lengths of all symbols that tells whether a shape belongs to the class."""
@@ -249,7 +254,7 @@ class Extent(_Ordered):
             return how in (">", ">=", "!=")
         if answers is None and high is not None and (high < 0 or (high == 0 and how in ("<=", ">"))):
             return how in ("<", "<=")
-        if self.space.large:
+        if self.space.large or any(s.extent.space.large for s in difference.symbols()):
             return compare(difference.at_large(), 0)
         answer = compare(difference.hint, 0)
         self.space.guard(f"{self} {how if answer else _OPPOSITE[how]} {other}")

@@ -88,6 +88,20 @@ def _attention_grad_decompose(head, query, key_, value, out, lse, length=None, *
     )
 
 
+@operator("_cache_write", mutates=("cache",), auxiliary=(), input_dtypes={"counts": "int32"})
+def cache_write(cache, rows, counts):
+    """The cache (B, H, C, D), after rows (B, H, L, D) were written over its places counts[b] .. counts[b] + L - 1.
+
+    How a decoder keeps keys and values in memory of a fixed size. IndexError on a CPU where the capacity C is exceeded.
+    """
+    batch, heads, capacity, width = cache.shape
+    expect_shape("cache_write", "rows", rows, (batch, heads, rows.shape[2], width))
+    expect_shape("cache_write", "an array of counts", counts, (batch,))
+    if rows.dtype != cache.dtype:
+        raise MXNetError(f"cache_write: rows of {dtype_name(rows.dtype)} for a cache of {dtype_name(cache.dtype)}")
+    return K.cache_write(cache, rows, counts)
+
+
 def _expression(query, key, value, length, scale, causal):
     """The attention as an expression over other operators, which second derivatives differentiate."""
     batch, heads, rows, width = query.shape

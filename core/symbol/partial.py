@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from core.base import MXNetError
-from core.extents import Extent, Space
+from core.extents import Space, symbols_in
 from core.ops.relations import UNKNOWN, Extents, merged
 from core.symbol.graph import Node, is_open
 
 HINT = 5040  # what tensors without memory have for a length that is unknown; no extent follows from it
+FIRST = 64  # number of its symbol: those of lengths that callers leave open come before
 
 
 def shapes(
@@ -84,13 +85,14 @@ def _relate(node: Node, of: Callable, refine: Callable) -> None:
 
 
 def _forward(node: Node, inputs: tuple, outputs: Callable) -> list:
-    space = Space(large=True)
+    space = Space(large=True, first=FIRST)
     unknown = space.symbol(HINT)
+    (its,) = space.symbols
     try:
         results = outputs(node, [tuple(unknown if n == UNKNOWN else n for n in s) for s in inputs])
     except (MXNetError, RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError):
         return []  # the operator needs the number, or does not work on large ones
-    found = [tuple(UNKNOWN if space.pinned or type(n) is Extent else n for n in shape) for shape in results]
+    found = [tuple(UNKNOWN if space.pinned or its in symbols_in(n) else n for n in shape) for shape in results]
     if is_open(node):  # a first state, whose batch size is that of what follows; or a range to an end that is not told
         found = [tuple(UNKNOWN if node.parsed.get("infer_range") else n or UNKNOWN for n in found[0])]
     return found

@@ -7,21 +7,20 @@ length as a number, as a loop over it does, is noted in the file, with the line 
 
 from __future__ import annotations
 
-import ast
 import os
 import warnings
 from collections.abc import Callable, Sequence
 
-from core.base import MXNetError
 from core.extents import LOWEST, Space, same
 from core.graph.ir import Graph
 from core.graph.trace import Slot, Traced
-from core.symbol import Symbol, graph, infer
+from core.symbol import Symbol, infer
+from core.symbol.fixed_lengths import note, said
 from core.symbol.traced import NeedsNumber, symbols
 from core.util import np_shape
 from gluon.block.operators import leaves
 
-__all__ = ["check", "fixed_lengths", "opened", "plain", "results"]
+__all__ = ["opened", "plain", "results"]
 
 Place = tuple[int, int]  # an input by its number, and an axis of it
 Made = tuple[Symbol, dict[str, object]]  # and the constants in it, by name
@@ -60,23 +59,6 @@ def opened(whole: Callable[..., Traced], names: Callable[[int], list[str]], held
 def results(traced: Traced) -> list:
     """The results in their order, one that is given twice twice."""
     return [traced.graph.outputs[slot] for slot in leaves([traced.template]) if isinstance(slot, Slot)]
-
-
-def fixed_lengths(outputs: Symbol) -> dict[str, tuple[tuple, str]]:
-    """By name of the variable: its shape (0: any length), and the line that needs its other lengths."""
-    variables = (n for n in graph.order(outputs._entries) if n.op is None and "__fixed__" in n.attrs)
-    return {n.name: (tuple(ast.literal_eval(n.attrs["__shape__"])), n.attrs["__fixed__"]) for n in variables}
-
-
-def check(fixed: dict[str, tuple[tuple, str]], shapes: dict[str, tuple]) -> None:
-    """MXNetError where an input has another length than the one that its network was exported for."""
-    for name, (wanted, reason) in fixed.items():
-        for axis, (n, m) in enumerate(zip(wanted, shapes.get(name, ()))):
-            if n not in (0, m):
-                raise MXNetError(
-                    f"the network was exported for {name} of length {n} along axis {axis}, given shape {shapes[name]}: "
-                    f"{reason}"
-                )
 
 
 # ----------------------------------------------------------------------------------------------
@@ -132,15 +114,8 @@ def _shapes(made: Made, traced: Graph, names: list[str], held: dict[int, Symbol]
 
 def _note(out: Symbol, names: list[str], shapes: Sequence[tuple], fixed: dict[Place, str]) -> None:
     """Writes to the variables of inputs which of their lengths are fixed, and warns."""
-    variables = {n.name: n for n in graph.order(out._entries) if n.op is None}
     for k, (name, shape) in enumerate(zip(names, shapes, strict=True)):
         lines = {axis: fixed[k, axis] for axis in range(len(shape)) if (k, axis) in fixed}
-        if not lines or name not in variables:
-            continue
-        text = "; ".join(dict.fromkeys(lines.values()))
-        variables[name].attrs["__shape__"] = str(tuple(n if axis in lines else 0 for axis, n in enumerate(shape)))
-        variables[name].attrs["__fixed__"] = text
-        warnings.warn(
-            f"exported for {name} of length {' and '.join(f'{shape[k]} along axis {k}' for k in lines)} alone: {text}",
-            stacklevel=6,
-        )
+        if lines and note(out, name, shape, lines):
+            lengths = " and ".join(f"{shape[axis]} along axis {axis}" for axis in lines)
+            warnings.warn(f"exported for {name} of length {lengths} alone: {said(lines)}", stacklevel=6)

@@ -12,8 +12,8 @@ from core.dtypes import dtype_name, dtype_type
 from core.ops.facts import not_half
 from core.ops.storage_types import NUMBERS
 from core.symbol import graph, infer
+from core.symbol.fixed_lengths import check, fixed_lengths
 from gluon.block.hybrid_block import HybridBlock
-from gluon.block.open_lengths import check, fixed_lengths
 from gluon.block.operators import leaves, operators_for
 from gluon.block.structure import _regroup
 from gluon.parameter import ParameterDict

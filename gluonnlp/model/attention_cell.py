@@ -8,6 +8,7 @@ the weights are (batch, heads, queries, keys).
 
 from __future__ import annotations
 
+from core import nd
 from core.dtypes import dtype_name
 from core.initializer import Constant
 from gluon import HybridBlock, nn
@@ -187,6 +188,16 @@ class MultiHeadAttentionCell(AttentionCell):
         read = fused_attention(F, *parts, length, causal, scale, base._dropout_layer._rate)
         return F.reshape(F.transpose(read, axes=(0, 2, 1, 3)), shape=(0, 0, -1))
 
+    def step(self, F, query, caches):
+        """What one step (batch, 1, width) reads of itself and those before it, as a causal `attend` gives it last.
+
+        caches: of keys and values, and how many steps they hold (`cache_arrays`); this one is written behind them.
+        """
+        projected = [p(query) for p in (self.proj_query, self.proj_key, self.proj_value)]
+        parts = [F.transpose(F.reshape(x, shape=(0, 0, self._num_heads, -1)), axes=(0, 2, 1, 3)) for x in projected]
+        read = cached_attention(F, *parts, caches, None if self._base_cell._scaled else 1.0)
+        return F.reshape(F.transpose(read, axes=(0, 2, 1, 3)), shape=(0, 0, -1))
+
     def _weights(self, F, query, key, mask):
         if mask is not None:
             mask = F.broadcast_axis(F.expand_dims(mask, axis=1), axis=1, size=self._num_heads)
@@ -221,6 +232,30 @@ def fused_attention(F, query, key, value, length=None, causal=False, scale=None,
     """
     counts = [] if length is None else [F.cast(length, dtype="int32")]
     return F._dropout_attention(query, key, value, *counts, scale=scale, causal=causal, p=dropout)
+
+
+def cache_arrays(batch_size, num_heads, capacity, width, layers, ctx=None, dtype="float32"):
+    """Empty caches of a decoder: keys and values (batch, num_heads, capacity, width) of each layer, and how many steps
+    they hold (batch,), int32.
+
+    They are written in place: a plan is made once for all steps, and no step copies the ones before it.
+    """
+    if capacity < 1:
+        raise InvalidArgument(f"capacity must be at least 1, got {capacity}")
+    shape = (batch_size, num_heads, capacity, width)
+    held = [nd.zeros(shape, ctx=ctx, dtype=dtype) for _ in range(2 * layers)]
+    return [*held, nd.zeros((batch_size,), ctx=ctx, dtype="int32")]
+
+
+def cached_attention(F, query, key, value, caches, scale=None):
+    """What one query a sample (batch, heads, 1, width) reads of all steps so far: those in the caches and its own, with
+    this key and value, which are written behind them.
+
+    caches: keys and values (batch, heads, capacity, width), and how many steps they hold (batch,).
+    """
+    keys, values, counts = caches
+    keys, values = F._cache_write(keys, key, counts), F._cache_write(values, value, counts)
+    return fused_attention(F, query, keys, values, counts + 1, scale=scale)
 
 
 # What the names of attention cells stand for: class and settings.

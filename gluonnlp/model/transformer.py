@@ -11,7 +11,7 @@ from core import autograd, nd
 from gluon import HybridBlock, nn
 
 from ..utils.parallel import Parallelizable
-from .attention_cell import check_heads, make_attention_cell
+from .attention_cell import cache_arrays, check_heads, make_attention_cell
 from .block import GELU
 from .seq2seq_encoder_decoder import Seq2SeqDecoder, Seq2SeqEncoder, Seq2SeqOneStepDecoder
 
@@ -82,10 +82,15 @@ class _Transformer(HybridBlock):
                 self.transformer_cells.add(cell)
 
     def _embed(self, F, inputs, steps, position_weight):
+        return self._placed(F, inputs, F.expand_dims(self._positions(F, steps, position_weight), axis=0))
+
+    def _positions(self, F, steps, position_weight):
+        return F.Embedding(steps, position_weight, input_dim=self._max_length, output_dim=self._units)
+
+    def _placed(self, F, inputs, positions):
         if self._scale_embed:
             inputs = inputs * self._units**0.5
-        positions = F.Embedding(steps, position_weight, input_dim=self._max_length, output_dim=self._units)
-        x = self.dropout_layer(F.broadcast_add(inputs, F.expand_dims(positions, axis=0)))
+        x = self.dropout_layer(F.broadcast_add(inputs, positions))
         return x if self.layer_norm is None else self.layer_norm(x)
 
     @property
@@ -262,12 +267,20 @@ class TransformerDecoderCell(HybridBlock):
             read, *weights = self.attention_cell_in(inputs, inputs, inputs, mask)
         outputs = self._add(self.proj_in(read), inputs, self.layer_norm_in)
         if mem_length is not None:
-            read = self.attention_cell_inter.attend(F, outputs, mem_value, mem_length)
-        else:
-            read, between = self.attention_cell_inter(outputs, mem_value, mem_value, mem_mask)
-            weights.append(between)
+            return self._recall(F, outputs, mem_value, mem_length), []
+        read, between = self.attention_cell_inter(outputs, mem_value, mem_value, mem_mask)
+        weights.append(between)
         outputs = self._add(self.proj_inter(read), outputs, self.layer_norm_inter)
         return self.ffn(outputs), weights if self._output_attention else []
+
+    def step(self, F, inputs, caches, mem_value, mem_length):
+        """Outputs for one step (batch, 1, units) behind those whose keys and values are in the caches."""
+        read = self.attention_cell_in.step(F, inputs, caches)
+        return self._recall(F, self._add(self.proj_in(read), inputs, self.layer_norm_in), mem_value, mem_length)
+
+    def _recall(self, F, outputs, mem_value, mem_length):
+        read = self.attention_cell_inter.attend(F, outputs, mem_value, mem_length)
+        return self.ffn(self._add(self.proj_inter(read), outputs, self.layer_norm_inter))
 
     def _add(self, outputs, inputs, layer_norm):
         outputs = self.dropout_layer(outputs)
@@ -301,8 +314,7 @@ class TransformerDecoder(_Transformer, Seq2SeqDecoder):
         steps = F.contrib.arange_like(inputs, axis=1)
         if self._fuses:
             # Padded inputs are read by inputs behind them alone, which are padding too.
-            counts = F.ones_like(F.slice_axis(mem_value, axis=2, begin=0, end=1)) if mem_mask is None else mem_mask
-            masks = [None, None, F.sum(counts, axis=0, exclude=True)]
+            masks = [None, None, self._memory_length(F, mem_value, mem_mask)]
         else:
             masks = [self._own_mask(F, inputs, steps, valid_length), None]
             if mem_mask is not None:
@@ -315,6 +327,10 @@ class TransformerDecoder(_Transformer, Seq2SeqDecoder):
             if self._output_attention:
                 attention.append(weights)
         return x if valid_length is None else _masked(F, x, valid_length), states, attention
+
+    def _memory_length(self, F, mem_value, mem_mask):
+        counts = F.ones_like(F.slice_axis(mem_value, axis=2, begin=0, end=1)) if mem_mask is None else mem_mask
+        return F.sum(counts, axis=0, exclude=True)
 
     def _own_mask(self, F, inputs, steps, valid_length):
         """(batch, length, length): whether a query before the valid length has a key that is not behind it."""
@@ -331,21 +347,52 @@ class TransformerOneStepDecoder(TransformerDecoder, Seq2SeqOneStepDecoder):
 
     Called with step_input (batch, units) and states; gives step_output (batch, units), states that begin with all
     inputs so far (batch, steps, units), and a list of lists of attention weights of all steps so far
-    (output_attention).
+    (output_attention). Each step reads all inputs again; with a `capacity` the states are caches, and it reads its own.
     """
+
+    def init_state_from_encoder(self, encoder_outputs, encoder_valid_length=None, capacity=None):
+        """[encoder_outputs, mask (batch, mem_length) of what counts of them or None], and in front of them, with a
+        capacity, keys and values (batch, num_heads, capacity, width) of each layer, which steps are written to in
+        place, and how many steps they hold (batch,). ValueError where attention is not of several heads, or its
+        weights are asked for.
+        """
+        states = super().init_state_from_encoder(encoder_outputs, encoder_valid_length)
+        if capacity is None:
+            return states
+        if not self._fuses:
+            raise ValueError("a decoder with a capacity needs attention of several heads without output_attention")
+        if capacity > self._max_length:
+            raise ValueError(f"this decoder knows {self._max_length} positions, got capacity={capacity}")
+        heads, batch = self.transformer_cells[0].attention_cell_in._num_heads, encoder_outputs.shape[0]
+        place, dtype = encoder_outputs.context, encoder_outputs.dtype
+        layers = len(self.transformer_cells)
+        return [*cache_arrays(batch, heads, capacity, self._units // heads, layers, place, dtype), *states]
 
     def __call__(self, step_input, states):
         return super(TransformerDecoder, self).__call__(step_input, states)
 
     def forward(self, step_input, states):
         *before, mem_value, mem_mask = states
+        if len(before) > 1:
+            return super().forward(step_input, states)
         inputs = nd.concat(*before, nd.expand_dims(step_input, axis=1), dim=1)
         return super().forward(inputs, [mem_value, mem_mask])
 
     def hybrid_forward(self, F, inputs, states, position_weight=None):
+        if len(states) > 2:
+            return self._step(F, inputs, states, position_weight)
         outputs, states, attention = super().hybrid_forward(F, inputs, states, position_weight=position_weight)
         last = F.reshape(F.slice_axis(outputs, axis=1, begin=-1, end=None), shape=(0, -1))
         return last, [inputs, *states], attention
+
+    def _step(self, F, inputs, states, position_weight):
+        *held, counts, mem_value, mem_mask = states
+        length = self._memory_length(F, mem_value, mem_mask)
+        positions = F.expand_dims(self._positions(F, counts, position_weight), axis=1)
+        x = self._placed(F, F.expand_dims(inputs, axis=1), positions)
+        for i, cell in enumerate(self.transformer_cells):
+            x = cell.step(F, x, (*held[2 * i : 2 * i + 2], counts), mem_value, length)
+        return F.reshape(x, shape=(0, -1)), [*held, counts + 1, mem_value, mem_mask], []
 
 
 def get_transformer_encoder_decoder(

@@ -79,35 +79,40 @@ def turns(contenders: dict, rounds: int) -> dict[str, float]:
 
 
 def decode(args):
-    """GPT-2, one word at a time."""
+    """GPT-2, one word at a time, with caches that grow and with caches of a fixed capacity."""
     from gluonnlp.model import GPT2Model
 
     units, layers, heads, words = (32, 2, 2, 100) if args.small else (768, 12, 12, 50257)
     length = args.prompt + args.tokens
-    nets = {}
-    for name in ("eager", "hybridized"):
-        mx.random.seed(0)
-        nets[name] = GPT2Model(units, words, length + 1, layers, heads)
-        nets[name].initialize()
-    nets["hybridized"].hybridize()
     prompt = np.random.RandomState(0).randint(0, words, (1, args.prompt))
 
-    def run(net):
-        states, word = None, nd.array(prompt)
-        for _ in range(args.tokens + 1):
+    def run(net, fixed):
+        states, word = net.begin_cache(1, length) if fixed else None, nd.array(prompt)
+        for _ in range(args.tokens):
             scores, states = net(word, states)
             word = scores[:, -1].argmax(axis=-1).reshape((1, 1))
         word.wait_to_read()
 
-    contenders = {name: lambda net=net: run(net) for name, net in nets.items()}
+    nets, contenders = {}, {}
+    for name in (f"{how}, {cache}" for how in ("eager", "hybridized") for cache in ("growing", "fixed")):
+        mx.random.seed(0)
+        net = nets[name] = GPT2Model(units, words, length + 1, layers, heads)
+        net.initialize()
+        net.hybridize("hybridized" in name)
+        contenders[name] = lambda net=net, name=name: run(net, "fixed" in name)
     if importlib.util.find_spec("transformers") is not None:
         contenders["transformers"] = theirs(units, layers, heads, words, length, prompt, args.tokens)
     seconds = turns(contenders, args.rounds)
     each = {name: t / args.tokens for name, t in seconds.items()}
-    case, plans = f"GPT-2 decoding, a word of {args.tokens} after {args.prompt}", plans_of(nets["hybridized"])
-    yield row(case, each["hybridized"], "eager", each["eager"], 0.75, plans)
-    if "transformers" in each:
-        yield row(case, each["hybridized"], "transformers", each["transformers"], 0.95, plans)
+    for cache in ("growing", "fixed"):
+        name = f"hybridized, {cache}"
+        case, plans = (
+            f"GPT-2 decoding, {cache} cache, a word of {args.tokens} after {args.prompt}",
+            plans_of(nets[name]),
+        )
+        yield row(case, each[name], f"eager, {cache}", each[f"eager, {cache}"], 0.75, plans)
+        if "transformers" in each:
+            yield row(case, each[name], "transformers", each["transformers"], 0.95, plans)
 
 
 def theirs(units, layers, heads, words, length, prompt, tokens):
@@ -121,7 +126,7 @@ def theirs(units, layers, heads, words, length, prompt, tokens):
     @torch.inference_mode()
     def run():
         word, past = torch.tensor(prompt), None
-        for _ in range(tokens + 1):
+        for _ in range(tokens):
             out = model(word, past_key_values=past, use_cache=True)
             past, word = out.past_key_values, out.logits[:, -1].argmax(-1, keepdim=True)
 

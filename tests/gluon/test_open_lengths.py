@@ -72,7 +72,7 @@ def test_extents_that_are_no_batch_stay(tmp_path):
     net.hybridize()
     x = nd.array(np.random.default_rng(0).normal(size=ROWS))
     expected = net(x).asnumpy()
-    with pytest.warns(UserWarning, match="of length 2 along axis 0 alone: test_open_lengths.py"):
+    with pytest.warns(UserWarning, match=r"of length 2 along axis 0 alone: test_open_lengths\.py"):
         files = net.export(str(tmp_path / "net"))
     twin = gluon.SymbolBlock.imports(files[0], ["data"], files[1])
     np.testing.assert_allclose(twin(x).asnumpy(), expected, rtol=1e-6)
@@ -80,6 +80,12 @@ def test_extents_that_are_no_batch_stay(tmp_path):
         mx.MXNetError, match=r"data of length 2 along axis 0, given shape \(3, 6\): .*test_open_lengths.py"
     ):
         twin(nd.zeros((3, 6)))
+    onnx = pytest.importorskip("onnx")
+    path = str(tmp_path / "net.onnx")
+    with pytest.raises(ValueError, match=r"axis 0: test_open_lengths\.py"):
+        mx.contrib.onnx.export_model(*files, [ROWS], onnx_file_path=path, dynamic_input_shapes=[("n", 6)])
+    mx.contrib.onnx.export_model(*files, [ROWS], onnx_file_path=path, dynamic=True)
+    assert [d.dim_value for d in onnx.load(path).graph.input[0].type.tensor_type.shape.dim] == [2, 6]
     heads = _Forward(None, lambda _, x: x.reshape((-1, 2, 3)))
     heads.hybridize()
     heads(x)

@@ -319,6 +319,7 @@ GIVEN: dict[str, list[Sample]] = {
     "_contrib_interleaved_matmul_encdec_valatt": [S((2, 2, 8), (4, 3, 2), heads=2), S((2, 2, 4), (2, 3, 2), heads=1)],
     "_attention": [S((2, 2, 3, 4), (2, 2, 3, 4), (2, 2, 3, 4), None), S((2, 1, 3, 4), (2, 1, 3, 4), (2, 1, 3, 4), None, causal=True),
                    S((2, 1, 2, 4), (2, 1, 3, 4), (2, 1, 3, 4), _ints(1, 3), scale=0.3)],
+    "_cache_write": [S((2, 1, 5, 3), (2, 1, 2, 3), _ints(0, 3, dtype="int32"))],
     "_dropout_attention": [S((2, 1, 3, 4), (2, 1, 3, 4), (2, 1, 3, 4), p=0.4)],
     # layers
     "Convolution": CONVOLUTION,

@@ -35,3 +35,10 @@ def attention_grad(
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Gradients (dq, dk, dv) of `attention`, from its inputs, its results and the same `key`."""
     return empty(q.shape, q.dtype), empty(k.shape, k.dtype), empty(v.shape, v.dtype)
+
+
+@kernel
+def cache_write(cache: Tensor, rows: Tensor, counts: Tensor) -> Tensor:
+    """`cache` (B, H, C, D), with `rows` (B, H, L, D) of the same dtype written over its places counts[b] .. counts[b] + L
+    - 1 of axis 2. counts (B,) integers; IndexError on a CPU where there are no such places, which a GPU leaves out."""
+    return cache

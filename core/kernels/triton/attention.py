@@ -24,6 +24,7 @@ from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
 from core.kernels.triton.copies import contiguous
 from core.kernels.triton.random import number_of
+from core.kernels.triton.rows import grid, tile, tile_of
 from core.kernels.triton.tiles import accumulator, in_triton, multiply_add, precision
 
 
@@ -79,6 +80,19 @@ def attention_grad(
     launch_keys(_choose("attention_grad keys", KEYS, q, k, causal, dropout, launch_keys))
     launch_queries(_choose("attention_grad queries", QUERIES, q, k, causal, dropout, launch_queries))
     return dq, dk, dv
+
+
+def cache_write(cache: Tensor, rows: Tensor, counts: Tensor) -> Tensor:
+    if not cache.is_contiguous():
+        raise MXNetError("cache_write: a cache is an array of memory of its own, given a part or a transposed one")
+    rows = contiguous(rows)
+    count, width = rows.shape[:3].numel(), rows.shape[3]
+    if count * width:
+        block = tile(width)
+        _cache_write_kernel[grid(count, width, block)](
+            cache, rows, contiguous(counts), count, rows.shape[1], rows.shape[2], cache.shape[2], width, **block
+        )
+    return cache
 
 
 def _config(bm: int, bn: int, num_warps: int, num_stages: int) -> Config:
@@ -408,6 +422,18 @@ def _configs(table: dict, size: int, head: int, dropout: float) -> list[Config]:
     return table.get((size, head, "dropout"), plain) if dropout else plain
 
 
+@jit
+def _cache_write_kernel(
+    cache_ptr, rows_ptr, counts_ptr, count, heads, steps, capacity, width, ROWS: tl.constexpr, INNER: tl.constexpr
+):  # fmt: skip
+    row, column, inside = tile_of(count, width, ROWS, INNER)
+    matrix = row // steps
+    place = tl.load(counts_ptr + matrix // heads, row < count, 0).to(tl.int64) + row % steps
+    held = inside & ((place >= 0) & (place < capacity))[:, None]
+    moved = tl.load(rows_ptr + row[:, None] * width + column, inside, 0)
+    tl.store(cache_ptr + (matrix * capacity + place)[:, None] * width + column, moved, held)
+
+
 def _aot() -> Iterator[AotCase]:
     strides = [f"{t}_{axis}" for t in ("q", "k", "v", "do") for axis in ("b", "h", "l")]
     sizes = {"length": "*i32", "key": "i64", "heads": "i32", "lq": "i32", "lk": "i32", "d": "i32:16"}
@@ -435,4 +461,12 @@ def _aot() -> Iterator[AotCase]:
             yield AotCase(kernel, signature, values, c.num_warps, c.num_stages, demanded, copies, since)
 
 
-AOT = list(_aot())
+_CACHE = dict.fromkeys(("count", "heads", "steps", "capacity", "width"), "i32")
+AOT = [
+    *_aot(),
+    AotCase(
+        _cache_write_kernel,
+        {"cache_ptr": "*bf16", "rows_ptr": "*bf16", "counts_ptr": "*i32", **_CACHE},
+        {"ROWS": 16, "INNER": 64},
+    ),
+]

@@ -8,7 +8,7 @@ import torch
 
 from core import kernels
 from core.kernels.cpu import random
-from core.kernels.cpu.attention import attention, attention_grad
+from core.kernels.cpu.attention import attention, attention_grad, cache_write
 
 TOLERANCE = {torch.float64: 1e-11, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 1e-2}
 SIZES = [(1, 1, 1, 1, 1), (2, 3, 7, 7, 8), (2, 1, 5, 11, 16), (2, 2, 70, 33, 8)]
@@ -121,3 +121,14 @@ def test_shapes_are_inferred_on_meta():
         assert o.shape == q.shape and lse.shape == (2, 3, 5)
         grads = kernels.attention.attention_grad(o, q, k, k, o, lse, 1.0, True, length, 0.0, None)
         assert [g.shape for g in grads] == [q.shape, k.shape, k.shape]
+
+
+def test_cache_write():
+    cache, rows = draw((2, 3, 7, 4)), draw((2, 3, 2, 4), seed=1)
+    expected = cache.clone()
+    expected[0, :, 5:7], expected[1, :, 1:3] = rows[0], rows[1]
+    assert cache_write(cache, rows, torch.tensor([5, 1], dtype=torch.int32)) is cache
+    assert torch.equal(cache, expected)
+    for counts in ([6, 0], [-1, 0]):
+        with pytest.raises(IndexError, match=f"7 steps that holds {counts[0]} has no place for 2"):
+            cache_write(cache, rows, torch.tensor(counts))

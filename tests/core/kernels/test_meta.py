@@ -162,6 +162,7 @@ SAMPLES = {
     "random.multinomial": [(t(2, 3), 5, 3)],
     "random.permutation": [(5, torch.device("cpu"), 3)],
     "attention.attention": [(HEADS, HEADS, HEADS, 0.5, False, None, 0.0, None), (HEADS, HEADS, HEADS, 0.5, True, t(2, dtype=torch.int32), 0.5, 3)],
+    "attention.cache_write": [(t(2, 3, 7, 4), t(2, 3, 2, 4), t(2, dtype=torch.int32))],
     "attention.attention_grad": [(HEADS, HEADS, HEADS, HEADS, HEADS, t(2, 3, 4), 0.5, False, None, 0.0, None)],
     "boxes.match": [(t(2, 3, 4), 0.5, False, -1)],
     "ctc.loss": [(t(5, 2, 3), t(2, 2), t(2), None, 0)],

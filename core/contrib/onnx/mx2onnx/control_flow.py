@@ -34,8 +34,8 @@ def while_loop(g: Builder, a, given: list[Name], walk: Callable) -> list[Name]:
     held = [g.whole(x) for x in given[:loop]]
     first = _truth(g, walk(0, [*held, *given[loop:]])[0])
     with g.inner() as body:
-        body.take(first, ((), ()), "int64")
-        body.take(first, ((), ()), "bool")
+        body.take(first, (), "int64")
+        body.take(first, (), "bool")
         names = [body.take(x, *g.described(x)) for x in held]
         results = walk(1, [*names, *given[loop:]])
         outputs, new = results[: a.num_out_data], results[a.num_out_data :]
@@ -63,9 +63,9 @@ CONTROL: dict[str, Callable] = {"_foreach": foreach, "_while_loop": while_loop, 
 # ----------------------------------------------------------------------------------------------
 
 
-def _element(shapes: Sequence, dtype: str) -> tuple:
-    """Shapes and dtype of what is at one place of axis 0."""
-    return tuple(shape[1:] for shape in shapes), dtype
+def _element(shape: Sequence, dtype: str) -> tuple:
+    """Shape and dtype of what is at one place of axis 0."""
+    return shape[1:], dtype
 
 
 def _one_axis(g: Builder, element: Name) -> Name:
@@ -78,7 +78,7 @@ def _truth(g: Builder, number: Name) -> Name:
     dtype = g.dtype(number)
     value = number if dtype == "bool" else g.add("Not", g.add("Equal", number, g.like(0, dtype)))
     made = g.add("Reshape", value, np.zeros(0, np.int64))
-    g.know(made, ((), ()), "bool")
+    g.know(made, (), "bool")
     return made
 
 

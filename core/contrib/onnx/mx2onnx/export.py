@@ -15,8 +15,9 @@ from core.base import MXNetError
 from core.context import cpu
 from core.contrib.onnx import package
 from core.contrib.onnx.mx2onnx.control_flow import CONTROL
-from core.contrib.onnx.mx2onnx.table import CONVERSIONS, LATEST, NEEDED, OPSET, Builder
+from core.contrib.onnx.mx2onnx.table import CONVERSIONS, LATEST, NEEDED, OPSET, Builder, shown
 from core.dtypes import dtype_name
+from core.extents import LOWEST, Space, hints
 from core.files.atomic import replacing
 from core.graph.trace import trace
 from core.ndarray import NDArray, array
@@ -24,8 +25,9 @@ from core.ops.registry import TABLE, namespace
 from core.serialization import load
 from core.symbol import Symbol, graph, infer
 from core.symbol.control_flow import wiring
+from core.symbol.fixed_lengths import fixed_lengths
 from core.symbol.graph import Node
-from core.symbol.traced import symbols
+from core.symbol.traced import NeedsNumber, symbols
 
 for _family in ("pointwise", "neural", "shapes", "reduce", "attention", "recurrent", "detection", "sampling"):
     importlib.import_module(f"core.contrib.onnx.mx2onnx.{_family}")
@@ -45,7 +47,8 @@ def export_model(sym, params, in_shapes=None, in_types=np.float32, onnx_file_pat
     (arg_params, aux_params), or the path of a `.params` file. in_shapes, in_types: one for each input that is no
     parameter, in the order of `list_inputs`, or by name; `input_shape` and `input_type` are older names. dynamic:
     extents may differ from call to call: those that are None or a string (a name) in `dynamic_input_shapes`, or,
-    without it, all that the network lets vary, or the first ones alone where a conversion needs the others.
+    without it, all that the network lets vary, or the first ones alone where a conversion needs the others. ValueError
+    for one that a block's code needed as a number when it was exported, such as the length of a loop.
     opset_version: 17 to 19; by default 17, or what an operator needs beyond it. MXNetError names an operator that has
     no form in ONNX.
     """
@@ -174,22 +177,6 @@ def _output_name(name: str) -> str:
     return re.sub(r"_output(\d?)$", r"\1", name)
 
 
-def _merged(found: tuple, other: tuple) -> tuple:
-    """(shape, dtype) with None for extents that differ."""
-    return tuple(n if n == m else None for n, m in zip(found[0], other[0], strict=True)), found[1]
-
-
-def _alike(entries: list, others: list) -> bool:
-    """Whether two graphs are made of the same operators with the same attributes, but for the shape of a result."""
-
-    def told(node: Node) -> tuple:
-        shape = node.op and node.op.target and node.op.target.attribute
-        return node.slots, {key: value for key, value in node.parsed.items() if key != shape}
-
-    one, other = (graph.outline(graph.order(side), told) for side in (entries, others))
-    return one == other
-
-
 def _trains(node: Node, slot: str) -> bool:
     return slot in _TRAINING and node.op.name.endswith("Output")
 
@@ -216,6 +203,7 @@ def _free_axes(symbol, arrays, shapes, types, names, dynamic, given) -> dict[tup
     """Names of the dynamic extents by (input, axis)."""
     if not dynamic and given is None:
         return {}
+    fixed = fixed_lengths(symbol)
     if given is not None:
         free = {}
         for name, wanted in _by_name("dynamic_input_shapes", names, given).items():
@@ -223,6 +211,8 @@ def _free_axes(symbol, arrays, shapes, types, names, dynamic, given) -> dict[tup
                 raise ValueError(f"dynamic_input_shapes: {wanted} for {name!r} of shape {shapes[name]}")
             for axis, n in enumerate(wanted):
                 if n is None or isinstance(n, str):
+                    if _is_fixed(fixed, name, axis):
+                        raise ValueError(f"dynamic_input_shapes: {wanted} for {name!r}: axis {axis}: {fixed[name][1]}")
                     free[name, axis] = n or f"{name}_{axis}"
                 elif n != shapes[name][axis]:
                     raise ValueError(f"dynamic_input_shapes: {wanted} for {name!r} of shape {shapes[name]}")
@@ -231,11 +221,15 @@ def _free_axes(symbol, arrays, shapes, types, names, dynamic, given) -> dict[tup
     free: dict[tuple[str, int], str] = {}
     tried = {frozenset()}
     for group, label in _groups(names, shapes):
-        places = {place: label for place in group if place not in free}
+        places = {place: label for place in group if place not in free and not _is_fixed(fixed, *place)}
         if frozenset(places) not in tried and _fits(symbol, known, shapes, types, places):
             free |= places
         tried.add(frozenset(places))
     return free
+
+
+def _is_fixed(fixed: dict, name: str, axis: int) -> bool:
+    return name in fixed and fixed[name][0][axis] != 0
 
 
 def _groups(names, shapes):
@@ -253,22 +247,25 @@ def _groups(names, shapes):
 
 
 def _fits(symbol, known, shapes, types, free) -> bool:
-    """Whether the network works with the free extents changed."""
+    """Whether the network works whatever the free extents are."""
+    space, opened = _opened(shapes, free)
     try:
         entries = _inference(symbol)
-        found = infer.arrays(entries, known | varied(shapes, free), types)
-    except MXNetError:
+        found = infer.arrays(entries, known | opened, types)
+    except (MXNetError, AssertionError):
         return False
-    return all((id(node), k) in found for node, k in entries)
+    return not (space.pinned or space.equalities()) and all((id(node), k) in found for node, k in entries)
 
 
-def varied(shapes: dict, free: dict[tuple[str, int], str]) -> dict:
-    """The shapes with the free extents changed, those of one name alike."""
-    labels = list(dict.fromkeys(free.values()))
-    return {
-        name: tuple(
-            n + 1 + labels.index(free[name, axis]) if (name, axis) in free else n for axis, n in enumerate(shape)
-        )
+def _opened(shapes: dict, free: dict[tuple[str, int], str]) -> tuple[Space, dict]:
+    """The shapes with a symbol for each name of free extents."""
+    space, symbols = Space(), {}
+    for (name, axis), label in free.items():
+        symbols.setdefault(label, None)
+        if symbols[label] is None:
+            symbols[label] = space.symbol(max(LOWEST, shapes[name][axis]))
+    return space, {
+        name: tuple(symbols[free[name, axis]] if (name, axis) in free else n for axis, n in enumerate(shape))
         for name, shape in shapes.items()
     }
 
@@ -282,21 +279,21 @@ class _Conversion:
         self.shapes, self.types, self.free = shapes, types, free
         known = {n: a.shape for n, a in arrays.items()}
         dtypes = {**{n: a.dtype.name for n, a in arrays.items()}, **types}
+        self.space, opened = _opened(shapes, free)
         try:
             self.found = infer.arrays(self.entries, known | shapes, dtypes)
+            if free:
+                self.found = infer.arrays(self.entries, known | opened, dtypes)
         except MXNetError as error:
             told = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
             raise MXNetError(f"{error}. The in_shapes are, in the order of list_inputs: {told}") from None
+        if self.space.pinned:
+            axes = ", ".join(sorted(set(free.values())))
+            raise MXNetError(f"an operator needs an extent as a number that is dynamic, one of {axes}; fix it")
         self.labels = _labels(self.entries)
         self._inner: list[Symbol] = []
-        self.base = self.second = self.found
-        if free:  # what changes with the free extents is dynamic
-            self.base, self.found = dict(self.found), {}
-            self.second = self.base | infer.arrays(self.entries, known | varied(shapes, free), dtypes)
-            self.found = {place: _merged(found, self.second[place]) for place, found in self.base.items()}
         self.builder = Builder(onnx, opset)
-        changed = varied(shapes, free)
-        self.builder.sources = {(shapes[n][axis], changed[n][axis]): (n, axis) for n, axis in free}
+        self.builder.sources = {opened[n][axis]: (n, axis) for n, axis in free}
 
     def model(self):
         g, helper = self.builder, self.onnx.helper
@@ -317,8 +314,8 @@ class _Conversion:
             for n, shape in self.shapes.items()
         ]
         results = [
-            helper.make_tensor_value_info(name, g.code(self.found[id(node), k][1]), self._extents(name, (node, k)))
-            for name, (node, k) in zip(wanted, self.entries, strict=True)
+            helper.make_tensor_value_info(name, g.code(dtype), self._extents(name, shape))
+            for name, (shape, dtype) in zip(wanted, (self.found[id(node), k] for node, k in self.entries), strict=True)
         ]
         constants = [
             self.onnx.numpy_helper.from_array(np.asarray(v, order="C"), n) for n, v in g.values.items() if n in g.used
@@ -331,12 +328,12 @@ class _Conversion:
             producer_name="gluon-triton",
         )
 
-    def _extents(self, name: str, entry) -> list:
+    def _extents(self, name: str, shape: Sequence) -> list:
         """The extents of an output: numbers, and names that it shares with the inputs whose extents it follows."""
         sources = self.builder.sources
         return [
-            a if a == b else self.free[sources[a, b]] if (a, b) in sources else f"{name}_{i}"
-            for i, (a, b) in enumerate(zip(*self._probes(*entry), strict=True))
+            n if type(n) is int else self.free[sources[n]] if n in sources else f"{name}_{i}"
+            for i, n in enumerate(shape)
         ]
 
     def _variable(self, node: Node) -> str:
@@ -345,8 +342,7 @@ class _Conversion:
         if node.name in self.arrays:
             g.values[name] = self.arrays[node.name]
         elif node.name in self.shapes:
-            g.known[name] = self.found[id(node), 0]
-            g.probes[name] = self._probes(node, 0)
+            g.know(name, *self.found[id(node), 0])
         elif id(node) not in self.labels:
             raise MXNetError(f"variable {node.name!r} is neither among params nor an input with a shape")
         return name
@@ -358,10 +354,11 @@ class _Conversion:
         count = node.op.count(node.parsed)
         if all(n in g.values for n in given) and not node.op.rng and not node.subgraphs:
             return self._folded(node, given)
-        g.outputs = outputs = [self.found.get((id(node), k)) for k in range(count)]
-        g.output_probes = self._probes(node, 0) if g.outputs[0] is not None else None
-        if g.outputs[0] is None:
+        found = [self.found.get((id(node), k)) for k in range(count)]
+        if found[0] is None:
             raise g.refuse("its shape does not follow from those of the inputs")
+        g.outputs = outputs = [known and (shown(known[0]), known[1]) for known in found]
+        g.output_lengths = found[0][0]
         inputs = given if node.op.variadic else self._by_slot(node, given)
         convert = CONVERSIONS.get(node.op.name)
         if node.op.name in CONTROL:
@@ -377,9 +374,8 @@ class _Conversion:
         made = [made] if isinstance(made, str) else list(made)
         g.outputs = outputs
         for k, name in enumerate(made):
-            if g.outputs[k] is not None and name not in g.values:
-                g.known[name] = g.outputs[k]
-                g.probes[name] = self._probes(node, k)
+            if found[k] is not None and name not in g.values:
+                g.know(name, *found[k])
         if self.verbose:
             print(f"{g.where} -> {', '.join(made)}: {g.outputs[0]}")
         return made
@@ -390,17 +386,15 @@ class _Conversion:
 
         def walk(k: int, values: list[str]) -> list[str]:
             places, names, sliced, entries = wiring(node)[k]
-            shapes = [{}, {}]
-            dtypes = {}
+            shapes, dtypes = {}, {}
             for name, place, element in zip(names, places, sliced, strict=True):
                 source = id(node.inputs[place][0]), node.inputs[place][1]
-                dtypes[name] = self.found[source][1]
-                for probe, shape in zip(shapes, self._probes(*node.inputs[place]), strict=True):
-                    probe[name] = (shape[1:] or (1,)) if element else shape
-            self._describe(entries, entries, *shapes, dtypes)
-            place = g.where, g.hint, g.outputs, g.output_probes
+                shape, dtypes[name] = self.found[source]
+                shapes[name] = (shape[1:] or (1,)) if element else shape
+            self.found |= infer.arrays(entries, shapes, dtypes)
+            place = g.where, g.hint, g.outputs, g.output_lengths
             made = self._inner_nodes(entries, {n: values[k] for n, k in zip(names, places, strict=True)})
-            g.where, g.hint, g.outputs, g.output_probes = place
+            g.where, g.hint, g.outputs, g.output_lengths = place
             return made
 
         return walk
@@ -409,25 +403,21 @@ class _Conversion:
         """A composite by what it is made of, which must be the same for all extents that are dynamic."""
         g = self.builder
         held = [n for n in inputs if n is not None]
-        described = [g.described(n) for n in held]
-        dtypes = {str(k): dtype for k, (_, dtype) in enumerate(described)}
-        shapes = [{str(k): probes[i] for k, (probes, _) in enumerate(described)} for i in (0, 1)]
-        inner, constants = self._composed(node, inputs, shapes[0], dtypes)
-        other, others = (
-            (inner, constants) if shapes[0] == shapes[1] else self._composed(node, inputs, shapes[1], dtypes)
-        )
-        if not _alike(inner._entries, other._entries) or not all(
-            map(np.array_equal, constants.values(), others.values())
-        ):
+        described = {str(k): g.described(n) for k, n in enumerate(held)}
+        shapes = {k: shape for k, (shape, _) in described.items()}
+        dtypes = {k: dtype for k, (_, dtype) in described.items()}
+        try:
+            inner, constants = self._composed(node, inputs, shapes, dtypes)
+        except NeedsNumber as reason:
+            raise g.refuse(f"{reason}; fix it in dynamic_input_shapes") from None
+        if self.space.pinned:
             raise g.refuse("what it is made of depends on an extent that is dynamic; fix it in dynamic_input_shapes")
         sources = {str(k): n for k, n in enumerate(held)}
         for name, value in constants.items():
             sources[name] = g.fresh(f"{node.name}_{name}")
             g.values[sources[name]] = value
-            dtypes[name] = value.dtype.name
-            for probe in shapes:
-                probe[name] = value.shape
-        self._describe(inner._entries, other._entries, *shapes, dtypes)
+            shapes[name], dtypes[name] = value.shape, value.dtype.name
+        self.found |= infer.arrays(inner._entries, shapes, dtypes)
         where = g.where
         try:
             return self._inner_nodes(inner._entries, sources)
@@ -437,24 +427,14 @@ class _Conversion:
 
     def _composed(self, node: Node, inputs: list, shapes: dict, dtypes: dict) -> tuple[Symbol, dict[str, np.ndarray]]:
         """What a composite does with arrays of these shapes, and the constants in it."""
-        arrays = iter([array(np.zeros(shapes[k], dtypes[k]), dtype=dtypes[k]) for k in shapes])
+        arrays = iter([infer.blank(hints(shape), dtypes[k]) for k, shape in shapes.items()])
         given = tuple(None if n is None else next(arrays) for n in inputs)
-        traced = trace(lambda *x: dispatch.launch(node.op, list(x), node.parsed, NDArray), given, False)
+        traced = trace(
+            lambda *x: dispatch.launch(node.op, list(x), node.parsed, NDArray), given, False, shapes=[*shapes.values()]
+        )
         inner, constants = symbols(traced.graph, list(shapes), {})
         self._inner.append(inner)  # its nodes are known by their identity
         return inner, {name: value.asnumpy() for name, value in constants.items()}
-
-    def _describe(self, entries: list, others: list, base: dict, second: dict, dtypes: dict) -> None:
-        """Enters what is known of the tensors of an inner graph.
-
-        others: the same graph, as it is for the second shapes.
-        """
-        found = infer.arrays(entries, base, dtypes)
-        changed = found if base == second else infer.arrays(others, second, dtypes)
-        twins = dict(zip(map(id, graph.order(entries)), map(id, graph.order(others)), strict=True))
-        for (node, k), known in found.items():
-            self.base[node, k], self.second[node, k] = known, changed[twins[node], k]
-            self.found[node, k] = _merged(known, changed[twins[node], k])
 
     def _inner_nodes(self, entries: list, sources: dict[str, str]) -> list[str]:
         """Adds the nodes of an inner graph; sources: names of what its variables stand for.
@@ -466,10 +446,6 @@ class _Conversion:
             for k, name in enumerate([sources[node.name]] if node.op is None else self._node(node, names)):
                 names[id(node), k] = name
         return [names[id(node), k] for node, k in entries]
-
-    def _probes(self, node: Node, k: int) -> tuple:
-        place = id(node), k
-        return self.base[place][0], self.second[place][0]
 
     def _by_slot(self, node: Node, given: list[str]) -> list:
         by_slot = dict(zip(node.slots, given, strict=True))
@@ -491,5 +467,5 @@ class _Conversion:
             value = g.values[made[-1]] = result.asnumpy()
             known = self.found.get((id(node), k))
             if known is not None and known[0] != value.shape:
-                g.rows[made[-1]] = self._probes(node, k)
+                g.rows[made[-1]] = known[0]
         return made

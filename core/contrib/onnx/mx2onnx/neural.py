@@ -329,7 +329,7 @@ def _extents(g, data, begin: int, end: int):
 
 def _as_before(g, name, like):
     """Tells the builder that a tensor has shape and dtype of another one."""
-    g.known[name] = g.shape(like), g.dtype(like)
+    g.know(name, *g.described(like))
     return name
 
 

@@ -154,7 +154,7 @@ def broadcast(g, a, data, like=None):
         extents = [_part_of_shape(g, like, axes[k], axes[k] + 1) if k in axes else ints(1) for k in range(len(after))]
         return g.add("Expand", data, g.add("Concat", *extents, axis=0))
     if any(n is None and m is not None for n, m in zip(after[::-1], before[::-1])):
-        return g.add("Expand", data, g.extents(*g.output_probes))
+        return g.add("Expand", data, g.extents(g.output_lengths))
     # 1 leaves an extent as it is
     before = (*(1,) * (len(after) - len(before)), *before)
     return g.add("Expand", data, ints(*(1 if n is None or n == m else n for n, m in zip(after, before, strict=True))))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from core.base import MXNetError
+from core.extents import Extent, Rounded, same
 
 OPSET = 17  # what is written unless an operator needs a later one
 LATEST = 19
@@ -17,6 +18,7 @@ NEEDED: dict[str, int] = {}  # opsets of the operators that need a later one
 
 Name = str  # of a tensor in the ONNX graph
 Extents = tuple[int | None, ...]  # None: differs from call to call
+Lengths = tuple[int | Extent, ...]  # the same, with what it follows from
 
 
 def converts(*operators: str, opset: int = OPSET) -> Callable[[Callable], Callable]:
@@ -50,13 +52,12 @@ class Builder:
         self._taken: set[Name] = set()
         self.where, self.hint = "", ""  # the node that is converted: for messages, for names
         self.outputs: list[tuple[Extents, str]] = []  # what it gives
-        # Shapes under two sizes of the inputs: of tensors of the original graph, and of the node's first output.
-        self.probes: dict[Name, tuple] = {}
-        self.output_probes: tuple | None = None
-        self.sources: dict[tuple[int, int], tuple[Name, int]] = {}  # (input, axis) by its extents under both
+        self.lengths: dict[Name, Lengths] = {}  # shapes of tensors of the original graph
+        self.output_lengths: Lengths | None = None  # of the node's first output
+        self.sources: dict[Extent, tuple[Name, int]] = {}  # (input, axis) of the lengths that are dynamic
         # Constants of first states whose batch is not known, which have one row, which broadcasts: the
         # shapes that they stand for.
-        self.rows: dict[Name, tuple] = {}
+        self.rows: dict[Name, Lengths] = {}
 
     # ------------------------------------------------------------------ what conversions ask
 
@@ -83,11 +84,11 @@ class Builder:
         """The dtype of a tensor of the original graph."""
         return self.values[name].dtype.name if name in self.values else self.known[name][1]
 
-    def described(self, name: Name) -> tuple[tuple, str]:
-        """(shapes under two sizes of the inputs, dtype) of a tensor of the original graph."""
+    def described(self, name: Name) -> tuple[Lengths, str]:
+        """(shape, dtype) of a tensor of the original graph."""
         if name in self.rows:
             return self.rows[name], self.dtype(name)
-        return (self.values[name].shape,) * 2 if name in self.values else self.probes[name], self.dtype(name)
+        return self.values[name].shape if name in self.values else self.lengths[name], self.dtype(name)
 
     def value(self, name: Name, what: str) -> np.ndarray:
         """The value of a tensor that must be constant."""
@@ -160,33 +161,37 @@ class Builder:
         """The tensor with all rows, where it is a first state that has one for all."""
         if name not in self.rows:
             return name
-        probes, dtype = self.described(name)
-        made = self.add("Expand", name, self.extents(*probes))
-        self.know(made, probes, dtype)
+        shape, dtype = self.described(name)
+        made = self.add("Expand", name, self.extents(shape))
+        self.know(made, shape, dtype)
         return made
 
-    def extents(self, shape: tuple, other: tuple):
-        """A shape that is this and that under two sizes of the inputs: an array,
-        or the name of a tensor that follows it.
-        """
-        if shape == other:
+    def extents(self, shape: Lengths):
+        """A shape as an array, or as the name of a tensor where some of it follows from the inputs."""
+        if all(type(n) is int for n in shape):
             return ints(*shape)
-        return self.add("Concat", *(self._extent(a, b) for a, b in zip(shape, other, strict=True)), axis=0)
+        return self.add("Concat", *(self._extent(n) for n in shape), axis=0)
 
-    def _extent(self, one: int, other: int):
-        if one == other:
-            return ints(one)
-        held = {
-            times: place
-            for (a, b), place in self.sources.items()
-            for times in [one // a if a else 0]
-            if (a * times, b * times) == (one, other)
-        }
-        if len(held) != 1:
-            raise self.refuse("an extent of its result, which is dynamic, is that of no input")
-        ((times, (name, axis)),) = held.items()
-        extent = self.add("Shape", name, start=axis, end=axis + 1)
-        return extent if times == 1 else self.add("Mul", extent, ints(times))
+    def _extent(self, n: int | Extent):
+        """A length as an array of one number, computed from the inputs' lengths where it is dynamic."""
+        if type(n) is int:
+            return ints(n)
+        if n in self.sources:
+            name, axis = self.sources[n]
+            return self.add("Shape", name, start=axis, end=axis + 1)
+        total = None
+        for monomial, count in n.terms.items():
+            product = ints(count)
+            for k, atom in enumerate(monomial):
+                factor = self._rounded(atom) if type(atom) is Rounded else self._extent(atom.extent)
+                product = factor if k == 0 and count == 1 else self.add("Mul", product, factor)
+            total = product if total is None else self.add("Add", total, product)
+        return total
+
+    def _rounded(self, atom: Rounded) -> Name:
+        if len(atom.of) != 2:
+            raise self.refuse(f"a dynamic extent of its result, {atom.text}, is no whole number of others")
+        return self.add("Div", *map(self._extent, atom.of))
 
     @contextlib.contextmanager
     def inner(self):
@@ -200,36 +205,32 @@ class Builder:
         finally:
             self.nodes = outside
 
-    def know(self, name: Name, probes: tuple, dtype: str) -> None:
-        """Notes shapes under two sizes of the inputs, and the dtype, of a tensor."""
-        self.known[name] = tuple(a if a == b else None for a, b in zip(*probes, strict=True)), dtype
-        self.probes[name] = probes
+    def know(self, name: Name, shape: Lengths, dtype: str) -> None:
+        """Notes shape and dtype of a tensor."""
+        self.known[name], self.lengths[name] = (shown(shape), dtype), shape
 
     def as_result(self, name: Name, before: Extents) -> Name:
         """The tensor in the shape of what the node gives."""
-        return self.reshaped(name, before, self.outputs[0][0], self.output_probes)
+        return self.reshaped(name, before, self.outputs[0][0], self.output_lengths)
 
-    def reshaped(self, name: Name, before: Extents, after: Extents, probes: tuple | None = None) -> Name:
-        """The tensor in another shape.
-
-        Of its dynamic extents all but one must be those of the input, or merge its first.
-
-        probes: the other shape under two sizes of the inputs, by which any extents can follow them.
+    def reshaped(self, name: Name, before: Extents, after: Extents, lengths: Lengths | None = None) -> Name:
+        """The tensor in another shape, of which all dynamic extents but one must be those of the input, or merge its
+        first, unless `lengths` tells what they follow from.
         """
         if tuple(before) == tuple(after) and None not in after:
             return name
         target = [-1 if n is None else n for n in after]
-        if target.count(-1) > 1:
-            old, new = _measured(self.probes.get(name), before), _measured(probes, after)
-            for axis in range(min(len(old), len(new))):
-                if target[axis] == -1 and old[axis] == new[axis] and target.count(-1) > 1:
+        old = self.lengths.get(name, ())
+        if target.count(-1) > 1 and lengths is not None and len(old) == len(before):
+            for axis in range(min(len(old), len(lengths))):
+                if target[axis] == -1 and same(old[axis], lengths[axis]) and target.count(-1) > 1:
                     target[axis] = 0  # as it is in the input
-            merged = [k for k in range(2, len(old) + 1) if _product(old[:k]) == new[0]]
+            merged = [k for k in range(2, len(old) + 1) if same(math.prod(old[:k]), lengths[0])]
             if target.count(-1) > 1 and target[0] == -1 and merged and 0 not in target:
                 name = self.add("Flatten", name, axis=merged[0])
                 target[0] = 0
-        if target.count(-1) > 1 and probes is not None:
-            return self.add("Reshape", name, self.extents(*probes))
+        if target.count(-1) > 1 and lengths is not None:
+            return self.add("Reshape", name, self.extents(lengths))
         if target.count(-1) > 1:
             raise self.refuse(f"{before} cannot be brought into {after}: more than one extent follows from the input")
         return self.add("Reshape", name, ints(*target))
@@ -250,10 +251,10 @@ class Body:
     def __init__(self, builder: Builder):
         self.builder, self.inputs = builder, []
 
-    def take(self, like: Name, probes: tuple, dtype: str) -> Name:
+    def take(self, like: Name, shape: Lengths, dtype: str) -> Name:
         """A new input, named like another tensor, of these shapes."""
         name = self.builder.fresh(like)
-        self.builder.know(name, probes, dtype)
+        self.builder.know(name, shape, dtype)
         self.inputs.append(self._info(name))
         return name
 
@@ -271,15 +272,9 @@ class Body:
         return self.builder.onnx.helper.make_tensor_value_info(name, self.builder.code(dtype), shape)
 
 
-def _measured(probes: tuple | None, shape: Extents) -> list[tuple]:
-    """The extents under two sizes of the inputs, by which those that are always equal are known."""
-    if probes is None or len(probes[0]) != len(shape):
-        return [(n, n) if n is not None else (None, object()) for n in shape]  # equal to nothing
-    return list(zip(*probes))
-
-
-def _product(extents: list[tuple]) -> tuple:
-    return tuple(math.prod(e) if None not in e else None for e in zip(*extents))
+def shown(shape: Lengths) -> Extents:
+    """A shape with None for what differs from call to call."""
+    return tuple(n if type(n) is int else None for n in shape)
 
 
 def axes_of(axis, rank: int) -> list[int]:

@@ -131,3 +131,12 @@ SAMPLES = [
     lambda: room.attention(X, X, X, SCALE, True, LENGTH, 0.1, 7),
     lambda: room.attention_grad(X, X, X, X, X, LSE, SCALE, True, LENGTH, 0.1, 7),
 ]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_cache_write(dtype):
+    cache, rows = draw((2, 3, 7, 20), dtype), draw((2, 2, 3, 20), dtype, seed=1).transpose(1, 2)
+    expected = cache.clone()
+    expected[0, :, 5:7], expected[1, :, 6:7] = rows[0], rows[1, :, :1]  # the last one has no place
+    assert room.cache_write(cache, rows, torch.tensor([5, 6], dtype=torch.int32)) is cache
+    assert torch.equal(cache, expected)
