@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from core.base import MXNetError
-from gluon.store import DownloadError, offline
+from gluon.store import DownloadError, download, offline
 
 SCHEME = "hf://"
 REACH_SECONDS = 3
@@ -126,6 +126,21 @@ def unreachable(url: str, seconds: float = REACH_SECONDS) -> str | None:
     thread.start()
     thread.join(seconds)
     return answer[0]
+
+
+def download_or_advise(url: str, path: str, put: str, mirror: bool = True, **settings) -> str:
+    """`gluon.store.download`, if the server answers within seconds.
+
+    put: what a user may put where instead, "NAME into FOLDER"; mirror: whether `MXNET_GLUON_REPO` would help. Both are
+    in the DownloadError that is raised where the file does not come. settings: of `download`.
+    """
+    advice = f"Put {put}" + ", or name a mirror with MXNET_GLUON_REPO" * mirror
+    if why := unreachable(url):
+        raise DownloadError(f"{url} is not to be had: {why}. {advice}")
+    try:
+        return download(url, path, **settings)
+    except DownloadError as error:
+        raise DownloadError(f"{error}. {advice}") from error
 
 
 class Missing(DownloadError):

@@ -9,8 +9,8 @@ import os
 from core.base import nearest
 from core.files.archives import Archive
 from core.files.reader import DamagedFile
-from gluon.hub import unreachable
-from gluon.store import DownloadError, download, home, locked, repo_file_url, repo_url, write_checked
+from gluon.hub import download_or_advise
+from gluon.store import DownloadError, home, locked, repo_file_url, write_checked
 
 __all__ = ["cached", "get_model_file", "purge"]
 
@@ -73,13 +73,8 @@ def get_model_file(name, root=None, checksums=CHECKSUMS, tag=None):
     with locked(target):
         # Another process may have put it there while this one waited.
         if not (os.path.exists(target) and _has_sha1(target, checksum)):
-            why = unreachable(repo_url())
-            if why:
-                raise DownloadError(
-                    f"{repo_url()} is not to be had: {why}. Put {stem}.params into {root}, or name a mirror with "
-                    f"MXNET_GLUON_REPO"
-                )
-            archive = download(repo_file_url("gluon/models", stem + ".zip"), path=os.path.join(root, stem + ".zip"))
+            url = repo_file_url("gluon/models", f"{stem}.zip")
+            archive = download_or_advise(url, os.path.join(root, f"{stem}.zip"), f"{stem}.params into {root}")
             _extract(archive, stem + ".params", target, checksum)
     return target
 

@@ -18,7 +18,7 @@ from importlib.resources import files
 from core.base import MXNetError, nearest
 from gluon import hub
 from gluon.model_zoo import model_store as files_of_mxnet
-from gluon.store import DownloadError, download
+from gluon.store import DownloadError
 from gluoncv.model_zoo import model_store
 from gluoncv.model_zoo.cards import Preprocessing
 
@@ -107,11 +107,8 @@ def _from_torchvision(name, key, root):
     folder = files_of_mxnet._root(root)
     path = os.path.join(folder, url.rsplit("/", 1)[-1])
     if not os.path.exists(path):
-        why = hub.unreachable(url)
-        if why:
-            raise DownloadError(f"{url} is not to be had: {why}. Put the file there: {path}")
         os.makedirs(folder, exist_ok=True)
-        download(url, path)
+        hub.download_or_advise(url, path, f"{os.path.basename(path)} into {folder}", mirror=False)
     beginning = re.search(r"-([0-9a-f]{8})\.pth$", url)
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from core.base import MXNetError
 from core.files.archives import Archive
-from gluon.hub import unreachable
-from gluon.store import DownloadError, check_sha1, download, repo_url, write_checked
+from gluon import hub
+from gluon.store import DownloadError, check_sha1, repo_url, write_checked
 
 __all__ = ["File", "dataset_file", "dataset_parts", "embedding_files", "fetch", "table", "verify"]
 
@@ -50,10 +50,9 @@ def fetch(file: File, root: str) -> str:
     if not (packed and _is_good(source, file.archive_sha1)):
         url = file.archive if "://" in file.archive else repo_url() + file.archive
         try:
-            if why := unreachable(url):
-                mirror = "" if "://" in file.archive else ", or name a mirror with MXNET_GLUON_REPO"
-                raise DownloadError(f"{url} is not to be had: {why}. Put the file there{mirror}")
-            download(url, source, overwrite=True, sha1_hash=file.archive_sha1)
+            hub.download_or_advise(
+                url, source, "the file there", "://" not in file.archive, overwrite=True, sha1_hash=file.archive_sha1
+            )
         except DownloadError as error:
             raise DownloadError(f"{problem}, and it could not be downloaded: {error}") from error
     if packed:

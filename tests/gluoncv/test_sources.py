@@ -74,6 +74,15 @@ def test_with_no_network_it_ends_soon_and_says_what_helps(server, monkeypatch):
         assert fact in text
 
 
+def test_a_server_that_answers_without_the_file_is_no_dead_end(server, monkeypatch):
+    """What a retired bucket does: it answers, with 404."""
+    monkeypatch.setenv("MXNET_GLUON_REPO", server.url)
+    with pytest.raises(DownloadError) as error:
+        get_model("cifar_resnet20_v1", pretrained=True)
+    for fact in (server.url, "404", "Put cifar_resnet20_v1-", "models", "MXNET_GLUON_REPO"):
+        assert fact in str(error.value)
+
+
 def test_other_names_are_refused_with_those_that_there_are(server):
     with pytest.raises(
         MXNetError, match=r"no weights 'resnet50d\.nothing'.*For resnet50_v1d there are resnet50d\.a1_in1k"

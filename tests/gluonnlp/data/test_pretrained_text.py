@@ -95,6 +95,12 @@ def test_what_is_not_there_is_named(server):
         nlp.embedding.create("glove", source="hf://some/vectors:other.txt")
 
 
+def test_a_server_that_answers_without_the_file_is_no_dead_end(server, monkeypatch):
+    monkeypatch.setenv("MXNET_GLUON_REPO", server.url)
+    with pytest.raises(DownloadError, match=r"404.*Put the file there, or name a mirror with MXNET_GLUON_REPO"):
+        nlp.embedding.create("glove", source="glove.6B.50d")
+
+
 def test_with_no_network_it_ends_soon_and_says_what_helps(server, monkeypatch, tmp_path):
     monkeypatch.setenv("HF_ENDPOINT", NOWHERE)
     begun = time.monotonic()
