@@ -33,7 +33,20 @@ __all__ = [
 
 
 class Loss(HybridBlock):
-    """Base of the losses."""
+    """Base of the losses.
+
+    weight: a factor, or None. batch_axis: the axis that stays; the mean over all others is returned. Subclasses define
+    `hybrid_forward(F, pred, label, sample_weight=None)`.
+
+    >>> class Cubed(gluon.loss.Loss):
+    ...     def __init__(self, weight=None, batch_axis=0):
+    ...         super().__init__(weight, batch_axis)
+    ...     def hybrid_forward(self, F, pred, label):
+    ...         return F.mean(F.abs(pred - label) ** 3, axis=self._batch_axis, exclude=True)
+    >>> Cubed()(nd.array([[1, 3]]), nd.array([[1, 1]]))
+    [4.]
+    <NDArray 1 @cpu(0)>
+    """
 
     def __init__(self, weight, batch_axis, **kwargs):
         super().__init__(**kwargs)
@@ -55,7 +68,16 @@ class Loss(HybridBlock):
 
 
 class L2Loss(Loss):
-    """(label - pred)^2 / 2."""
+    """Half the squared error, ``(label - pred)^2 / 2``, averaged over all axes but the batch.
+
+    weight: a factor, which the half comes on top of. batch_axis: the axis that stays. label has as many elements as pred.
+    sample_weight, a third argument of the call, multiplies elements or instances. Returns (batch,). The gradient is
+    pred - label over the number of outputs.
+
+    >>> gluon.loss.L2Loss()(nd.array([[1, 2], [3, 4]]), nd.array([[1, 4], [0, 4]]))
+    [1.   2.25]
+    <NDArray 2 @cpu(0)>
+    """
 
     def __init__(self, weight=1.0, batch_axis=0, **kwargs):
         super().__init__(weight, batch_axis, **kwargs)
@@ -66,7 +88,16 @@ class L2Loss(Loss):
 
 
 class L1Loss(Loss):
-    """|label - pred|."""
+    """The absolute error, ``|label - pred|``, averaged over all axes but the batch.
+
+    weight: a factor. batch_axis: the axis that stays. label has as many elements as pred. sample_weight, a third argument of the
+    call, multiplies elements or instances. Returns (batch,). The gradient has the same size everywhere, so outliers count
+    less than in `L2Loss`.
+
+    >>> gluon.loss.L1Loss()(nd.array([[1, 2], [3, 4]]), nd.array([[1, 4], [0, 4]]))
+    [1.  1.5]
+    <NDArray 2 @cpu(0)>
+    """
 
     def __init__(self, weight=None, batch_axis=0, **kwargs):
         super().__init__(weight, batch_axis, **kwargs)
@@ -76,9 +107,15 @@ class L1Loss(Loss):
 
 
 class SigmoidBinaryCrossEntropyLoss(Loss):
-    """Cross-entropy of two classes: -(label log p + (1 - label) log(1 - p)), p = sigmoid(pred) unless `from_sigmoid`.
+    """The cross entropy of two classes: ``-(label log p + (1 - label) log(1 - p))`` with ``p = sigmoid(pred)``.
 
-    `pos_weight` multiplies the loss of positive labels.
+    from_sigmoid: pred holds p itself. label: 0, 1 or a probability, with as many elements as pred. pos_weight, a fourth argument of
+    the call, multiplies the loss of positive labels, sample_weight, the third, elements or instances. weight: a factor. Returns
+    (batch,), the mean over the other axes; several labels may hold at once. Also called `SigmoidBinaryCrossEntropyLoss`.
+
+    >>> gluon.loss.SigmoidBCELoss()(nd.array([[2], [-2]]), nd.array([[1], [1]]))
+    [0.1269 2.1269]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, from_sigmoid=False, weight=None, batch_axis=0, **kwargs):
@@ -105,9 +142,17 @@ SigmoidBCELoss = SigmoidBinaryCrossEntropyLoss
 
 
 class SoftmaxCrossEntropyLoss(Loss):
-    """-log softmax(pred)[label] along `axis`; `from_logits`: pred holds log probabilities.
+    """The cross entropy of classes: ``-log softmax(pred)[label]`` along `axis`, averaged over all other axes but the batch.
 
-    label: class numbers of the shape of pred without `axis`, or probabilities of its shape (sparse_label=False).
+    sparse_label: label holds class numbers, of the shape of pred without `axis`; otherwise probabilities of its shape.
+    from_logits: pred holds log probabilities already. weight: a factor; sample_weight, a third argument of the call, multiplies
+    instances. Returns (batch,). Scores go in, not probabilities: the softmax is taken here, without overflow. Also called
+    `SoftmaxCrossEntropyLoss`.
+
+    >>> loss = gluon.loss.SoftmaxCrossEntropyLoss()
+    >>> loss(nd.array([[1, 2, 3], [0, 0, 0]]), nd.array([2, 0]))
+    [0.4076 1.0986]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, axis=-1, sparse_label=True, from_logits=False, weight=None, batch_axis=0, **kwargs):
@@ -151,7 +196,16 @@ SoftmaxCELoss = SoftmaxCrossEntropyLoss
 
 
 class KLDivLoss(Loss):
-    """Kullback-Leibler divergence label (log label - pred), summed; `from_logits`: pred holds log probabilities."""
+    """The Kullback-Leibler divergence of pred from label: ``label (log label - log pred)``, averaged over all axes but the batch.
+
+    from_logits: pred holds log probabilities; otherwise their softmax is taken along `axis`. label: probabilities of pred's shape.
+    weight: a factor. Returns (batch,): the sum over classes divided by their number, as in MXNet. Knowledge is distilled with it.
+
+    >>> pred, label = nd.log(nd.array([[0.5, 0.5]])), nd.array([[0.25, 0.75]])
+    >>> gluon.loss.KLDivLoss()(pred, label)
+    [0.1308]
+    <NDArray 1 @cpu(0)>
+    """
 
     def __init__(self, from_logits=True, axis=-1, weight=None, batch_axis=0, **kwargs):
         super().__init__(weight, batch_axis, **kwargs)
@@ -170,6 +224,15 @@ class CTCLoss(Loss):
     """Connectionist temporal classification (Graves et al., 2006); the last class is the blank.
 
     pred: scores in `layout`; label: class numbers in `label_layout`, padded with -1 where no lengths are given.
+
+    The call takes (pred, label, pred_lengths=None, label_lengths=None, sample_weight=None) and returns (batch,): minus the logarithm
+    of the probability that the steps spell the label, the softmax over classes being taken here. MXNetError for another
+    layout.
+
+    >>> loss = gluon.loss.CTCLoss()
+    >>> loss(nd.zeros((1, 2, 3)), nd.array([[0]]))
+    [1.0986]
+    <NDArray 1 @cpu(0)>
     """
 
     def __init__(self, layout="NTC", label_layout="NT", weight=None, **kwargs):
@@ -199,7 +262,16 @@ class CTCLoss(Loss):
 
 
 class HuberLoss(Loss):
-    """d^2 / (2 rho) for d = |label - pred| up to rho, d - rho / 2 beyond (Huber, 1964)."""
+    """d^2 / (2 rho) for d = |label - pred| up to rho, d - rho / 2 beyond (Huber, 1964).
+
+    A parabola near 0 and straight lines beyond, averaged over all axes but the batch: outliers pull no harder than rho allows.
+    weight: a factor. label has as many elements as pred; sample_weight, a third argument of the call, multiplies them. Returns
+    (batch,).
+
+    >>> gluon.loss.HuberLoss()(nd.array([[0], [0]]), nd.array([[0.5], [3]]))
+    [0.125 2.5  ]
+    <NDArray 2 @cpu(0)>
+    """
 
     def __init__(self, rho=1, weight=None, batch_axis=0, **kwargs):
         super().__init__(weight, batch_axis, **kwargs)
@@ -212,7 +284,16 @@ class HuberLoss(Loss):
 
 
 class HingeLoss(Loss):
-    """max(0, margin - pred label) with labels -1 and 1."""
+    """max(0, margin - pred label) with labels -1 and 1.
+
+    0 where the label wins by the margin. pred: scores, with as many elements as label; sample_weight, a third argument of the call,
+    multiplies them. weight: a factor. Returns (batch,), the mean over all axes but the batch. Support vector machines are trained
+    with it.
+
+    >>> gluon.loss.HingeLoss()(nd.array([[0.5], [2]]), nd.array([[1], [-1]]))
+    [0.5 3. ]
+    <NDArray 2 @cpu(0)>
+    """
 
     def __init__(self, margin=1, weight=None, batch_axis=0, **kwargs):
         super().__init__(weight, batch_axis, **kwargs)
@@ -224,7 +305,15 @@ class HingeLoss(Loss):
 
 
 class SquaredHingeLoss(HingeLoss):
-    """max(0, margin - pred label)^2 with labels -1 and 1."""
+    """max(0, margin - pred label)^2 with labels -1 and 1.
+
+    0 where the label wins by the margin, and smooth there. pred: scores, with as many elements as label; sample_weight, a third
+    argument of the call, multiplies them. weight: a factor. Returns (batch,), the mean over all axes but the batch.
+
+    >>> gluon.loss.SquaredHingeLoss()(nd.array([[0.5], [2]]), nd.array([[1], [-1]]))
+    [0.25 9.  ]
+    <NDArray 2 @cpu(0)>
+    """
 
     def hybrid_forward(self, F, pred, label, sample_weight=None):
         loss = F.square(F.relu(self._margin - pred * _reshape_like(F, label, pred)))
@@ -232,7 +321,16 @@ class SquaredHingeLoss(HingeLoss):
 
 
 class LogisticLoss(Loss):
-    """log(1 + exp(-pred label)) with labels -1 and 1 ("signed") or 0 and 1 ("binary")."""
+    """log(1 + exp(-pred label)) with labels -1 and 1 ("signed") or 0 and 1 ("binary").
+
+    The cross entropy of two classes for scores, computed without overflow. pred has as many elements as label; sample_weight, a
+    third argument of the call, multiplies them. weight: a factor. Returns (batch,), the mean over all axes but the batch.
+    ValueError for another label_format.
+
+    >>> gluon.loss.LogisticLoss()(nd.array([[2], [2]]), nd.array([[1], [-1]]))
+    [0.1269 2.1269]
+    <NDArray 2 @cpu(0)>
+    """
 
     def __init__(self, weight=None, batch_axis=0, label_format="signed", **kwargs):
         super().__init__(weight, batch_axis, **kwargs)
@@ -248,7 +346,16 @@ class LogisticLoss(Loss):
 
 
 class TripletLoss(Loss):
-    """max(0, |pred - positive|^2 - |pred - negative|^2 + margin) (Schroff et al., 2015)."""
+    """max(0, |pred - positive|^2 - |pred - negative|^2 + margin) (Schroff et al., 2015).
+
+    Squares are summed over all axes but the batch. pred: vectors of anchors, (batch, ...); positive: of the same class; negative:
+    of another. weight: a factor. Returns (batch,): 0 where the negative is further away by the margin.
+
+    >>> one, two, far = nd.array([[0, 0]]), nd.array([[1, 0]]), nd.array([[1.2, 0]])
+    >>> gluon.loss.TripletLoss()(one, two, far)
+    [0.56]
+    <NDArray 1 @cpu(0)>
+    """
 
     def __init__(self, margin=1, weight=None, batch_axis=0, **kwargs):
         super().__init__(weight, batch_axis, **kwargs)
@@ -267,6 +374,13 @@ class PoissonNLLLoss(Loss):
     The mean over all, as in MXNet 1; for arrays of `np` one of each instance, as in MXNet 2.
 
     compute_full adds Stirling's approximation of log(target!) where target > 1.
+
+    from_logits: pred is the logarithm of the rate; otherwise the rate. target has pred's shape; sample_weight, a third argument of
+    the call, multiplies its elements. weight: a factor.
+
+    >>> gluon.loss.PoissonNLLLoss()(nd.array([[0.0], [1.0]]), nd.array([[1], [2]]))
+    [0.8591]
+    <NDArray 1 @cpu(0)>
     """
 
     def __init__(self, weight=None, from_logits=True, batch_axis=0, compute_full=False, **kwargs):
@@ -291,6 +405,15 @@ class CosineEmbeddingLoss(Loss):
     """1 - cos(input1, input2) for label 1, max(0, cos(input1, input2) - margin) for label -1.
 
     (batch, 1) as in MXNet 1; for arrays of `np` (batch,) as in MXNet 2.
+
+    input1, input2: vectors, (batch, ..., features); label: (batch,) of 1 for those that belong together and -1 for others. margin: a
+    cosine that unlike pairs may have. weight: a factor. Vectors of embeddings are trained with it.
+
+    >>> loss = gluon.loss.CosineEmbeddingLoss()
+    >>> loss(nd.array([[1, 0], [1, 0]]), nd.array([[1, 1], [1, 1]]), nd.array([1, -1]))
+    [[0.2929]
+     [0.7071]]
+    <NDArray 2x1 @cpu(0)>
     """
 
     def __init__(self, weight=None, batch_axis=0, margin=0, **kwargs):
@@ -317,6 +440,12 @@ class SDMLLoss(Loss):
     all others of the batch do not (Bonadiman et al., 2019).
 
     x1, x2: (batch, features).
+
+    The loss is the Kullback-Leibler divergence of the softmax over negated squared distances from a smoothed one-hot distribution.
+    smoothing_parameter: the probability that is spread over the other instances. weight: a factor. Returns (batch,).
+
+    >>> gluon.loss.SDMLLoss()(nd.array([[0, 0], [5, 5]]), nd.array([[0, 0], [5, 5]])).shape
+    (2,)
     """
 
     def __init__(self, smoothing_parameter=0.3, weight=1.0, batch_axis=0, **kwargs):

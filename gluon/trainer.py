@@ -49,6 +49,17 @@ class Trainer:
     processes, and divided by the batch size. Larger ones are scaled down, after the one sum.
 
     `step(n)` divides the sum by n: with several processes that is the batch size of all of them together.
+
+    >>> net = nn.Dense(1, in_units=1, use_bias=False)
+    >>> net.initialize(init.One())
+    >>> trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5})
+    >>> with autograd.record():
+    ...     loss = gluon.loss.L2Loss()(net(nd.array([[1], [1]])), nd.array([[2], [4]]))
+    >>> loss.backward()
+    >>> trainer.step(batch_size=2)
+    >>> net.weight.data()
+    [[2.]]
+    <NDArray 1x1 @cpu(0)>
     """
 
     def __init__(

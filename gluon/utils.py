@@ -35,6 +35,11 @@ def split_data(data, num_slice: int, batch_axis: int = 0, even_split: bool = Tru
 
     Raises ValueError when the extent is not a multiple of `num_slice`, unless `even_split` is false: then the
     first pieces are one longer than the others.
+
+    Pieces are copies that can be written to by themselves.
+
+    >>> [piece.shape for piece in gluon.utils.split_data(nd.zeros((5, 2)), 2, even_split=False)]
+    [(3, 2), (2, 2)]
     """
     size = data.shape[batch_axis]
     length, extra = divmod(size, num_slice)
@@ -59,6 +64,13 @@ def split_and_load(data, ctx_list: Sequence[Context] | Context, batch_axis: int 
     """Cuts a batch into one piece for each context and puts the pieces there.
 
     `data` may be an NDArray or what `nd.array` takes. Errors as for `split_data`.
+
+    One piece is made for each context, in order; with one context the whole batch goes there. Loops over devices run `net` on each
+    piece, and `trainer.step` adds the gradients up.
+
+    >>> pieces = gluon.utils.split_and_load(nd.arange(4), [mx.cpu(0), mx.cpu(1)])
+    >>> [piece.shape for piece in pieces]
+    [(2,), (2,)]
     """
     contexts = [ctx_list] if isinstance(ctx_list, Context) else list(ctx_list)
     if not isinstance(data, nd.NDArray):
@@ -76,6 +88,11 @@ def split_rnn_params(
     mode: rnn_relu, rnn_tanh, lstm or gru. All weights come before all biases, layer by layer, to the left before to the
     right; a weight has the shape (gates hidden, inputs), with a projection h2r_weight is (projection, hidden).
     ValueError where the length of `param` is another.
+
+    >>> parameters = nd.zeros(4 * 5 * (3 + 5) + 2 * 4 * 5)
+    >>> named = gluon.utils.split_rnn_params(parameters, "lstm", num_layers=1, input_size=3, hidden_size=5)
+    >>> {name: array.shape for name, array in named.items()}["l0_i2h_weight"]
+    (20, 3)
     """
     from gluon.rnn.rnn_layer import GATES
 
@@ -100,6 +117,16 @@ def clip_global_norm(arrays: Sequence, max_norm: float, check_isfinite: bool = T
 
     With `check_isfinite` the norm is a NumPy number (reading it waits for the result) and a warning tells when it is not
     finite. Without, it is an array of one element and nothing waits.
+
+    The norm is the root of the sum of the squares of all elements of all arrays. Call it between `backward` and `trainer.step`, on
+    `[p.grad() for p in params]`.
+
+    >>> arrays = [nd.array([3]), nd.array([4])]
+    >>> float(gluon.utils.clip_global_norm(arrays, max_norm=1))
+    5.0
+    >>> arrays[0]
+    [0.6]
+    <NDArray 1 @cpu(0)>
     """
     if not arrays:
         raise ValueError("clip_global_norm needs at least one array")

@@ -30,13 +30,28 @@ class Block:
     Blocks and parameters that are assigned to attributes become children and parameters; `forward(*args)` is what a
     call computes. prefix: the beginning of the names of its parameters, by default the class name with a number.
     params: a `ParameterDict` to share parameters with.
+
+    `initialize` fills parameters, `collect_params` lists them, `save_parameters` and `load_parameters` write and read them by
+    structural names such as `features.0.weight`, `register_forward_hook` watches calls, `summary` prints a table.
+
+    >>> class Net(gluon.Block):
+    ...     def __init__(self, **kwargs):
+    ...         super().__init__(**kwargs)
+    ...         self.layer = nn.Dense(2)
+    ...     def forward(self, x):
+    ...         return nd.relu(self.layer(x))
+    >>> net = Net()
+    >>> net.initialize()
+    >>> net(nd.ones((1, 3))).shape
+    (1, 2)
     """
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         ours = cls.__module__.partition(".")[0] in _PACKAGES
         if ours and cls.__doc__ and not cls.__name__.startswith("_"):
-            cls.__doc__ = "\n\n    ".join([cls.__doc__.rstrip(), *_details(cls)])
+            prose, mark, example = cls.__doc__.rstrip().partition("\n\n    >>> ")
+            cls.__doc__ = "\n\n    ".join([prose, *_details(cls)]) + mark + example
 
     def __init__(self, prefix=None, params=None, **unknown):
         for name in unknown:
@@ -414,7 +429,7 @@ def _details(cls):
     """What the docstrings of private bases, which `help` does not show, say after their first lines."""
     for base in cls.__bases__:
         if base.__name__.startswith("_"):
-            details = (base.__doc__ or "").partition("\n\n")[2].strip()
+            details = (base.__doc__ or "").partition("\n\n")[2].partition(">>> ")[0].strip()
             yield from [details] if details else []
             yield from _details(base)
 

@@ -34,6 +34,18 @@ class HybridBlock(Block):
     It defines `hybrid_forward(F, x, ..., **parameters)`, where `F` is the module of operators that fits the inputs and
     parameters come by their attribute names, or, in the style of MXNet 2, `forward(x, ...)`, which reads
     `self.weight.data()`. Shapes of parameters that are not known are found out in the first call.
+
+    >>> class Net(gluon.HybridBlock):
+    ...     def __init__(self, **kwargs):
+    ...         super().__init__(**kwargs)
+    ...         self.layer = nn.Dense(2)
+    ...     def hybrid_forward(self, F, x):
+    ...         return F.relu(self.layer(x))
+    >>> net = Net()
+    >>> net.initialize()
+    >>> net.hybridize()
+    >>> net(nd.ones((1, 3))).shape
+    (1, 2)
     """
 
     # Whether a call computes `forward` as the class defines it, rather than `hybrid_forward`.

@@ -26,6 +26,15 @@ class SymbolBlock(HybridBlock):
     other variables are parameters.
 
     params: a `ParameterDict` to share parameters with, by name.
+
+    `SymbolBlock.imports(symbol_file, input_names, param_file)` reads what `HybridBlock.export` or MXNet 1 wrote. MXNetError where a
+    parameter of the graph is missing. Parts of a network are cut out by the symbols of inner layers.
+
+    >>> x = sym.var("x")
+    >>> net = gluon.SymbolBlock(sym.FullyConnected(x, num_hidden=2, name="fc"), x)
+    >>> net.initialize()
+    >>> net(nd.ones((1, 3))).shape
+    (1, 2)
     """
 
     def __init__(self, outputs, inputs, params=None):

@@ -13,11 +13,21 @@ from gluon.nn.activations import Activation
 
 
 class Dense(HybridBlock):
-    """act(x weight^T + bias): (batch, ...) -> (batch, units).
+    """A fully connected layer: ``activation(x weight^T + bias)``.
 
-    flatten: whether all dimensions but the first are merged before; otherwise the layer acts on the last one alone.
-    in_units: size of the input, found out in the first call where it is 0. Parameters: weight (units, in_units),
-    bias (units,).
+    units: number of outputs. activation: a name that `nn.Activation` takes, None: none. use_bias: whether there is a bias.
+    flatten: whether all dimensions but the first are merged before, (batch, ...) -> (batch, units); otherwise the layer acts on
+    the last one alone, (..., in_units) -> (..., units). in_units: size of the input, found out in the first call where it is 0.
+    Parameters: weight (units, in_units), bias (units,). MXNetError for an input of another size.
+
+    >>> layer = nn.Dense(3, activation="relu")
+    >>> layer.initialize(init.One())
+    >>> layer(nd.array([[1, 2], [3, -4]]))
+    [[3. 3. 3.]
+     [0. 0. 0.]]
+    <NDArray 2x3 @cpu(0)>
+    >>> layer.weight.shape
+    (3, 2)
     """
 
     def __init__(
@@ -62,6 +72,19 @@ class Dropout(HybridBlock):
     """Sets a share `rate` of the elements to 0 in training and scales the others by 1 / (1 - rate).
 
     axes: dimensions along which all elements share their fate.
+
+    In prediction the input comes back as it is. The expected value of each element stays the same (Srivastava et al., 2014).
+    rate: from 0 to 1; 0 does nothing. With axes (2, 3) whole channels of (batch, channels, height, width) are dropped. The draws
+    follow from `mx.random.seed`.
+
+    >>> layer = nn.Dropout(0.5)
+    >>> layer(nd.ones((1, 3)))
+    [[1. 1. 1.]]
+    <NDArray 1x3 @cpu(0)>
+    >>> with autograd.train_mode():
+    ...     y = layer(nd.ones((100, 100)))
+    >>> sorted(set(y.asnumpy().ravel().tolist())), 0.9 < float(y.mean().asscalar()) < 1.1
+    ([0.0, 2.0], True)
     """
 
     def __init__(self, rate, axes=(), **kwargs):
@@ -80,6 +103,14 @@ class Embedding(HybridBlock):
     """Rows of `weight` (input_dim, output_dim) by index: shape -> shape + (output_dim,).
 
     sparse_grad: whether the gradient is row-sparse, so that lazy optimizers update the rows that occur alone.
+
+    input_dim: number of rows, the size of a vocabulary. output_dim: length of a vector. Indices may be of any shape and type;
+    those out of range are clipped, or are an error under `mx.util.set_check_values(True)`. Parameter: weight.
+
+    >>> layer = nn.Embedding(input_dim=4, output_dim=2)
+    >>> layer.initialize()
+    >>> layer(nd.array([[0, 3, 3]])).shape
+    (1, 3, 2)
     """
 
     def __init__(self, input_dim, output_dim, dtype="float32", weight_initializer=None, sparse_grad=False, **kwargs):
@@ -107,7 +138,14 @@ class Embedding(HybridBlock):
 
 
 class Flatten(HybridBlock):
-    """(batch, ...) -> (batch, elements)."""
+    """(batch, ...) -> (batch, elements).
+
+    Elements keep their order and nothing is computed. It stands between convolutions and the first `Dense`, which flattens by
+    itself unless told otherwise.
+
+    >>> nn.Flatten()(nd.zeros((2, 3, 4))).shape
+    (2, 12)
+    """
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
@@ -120,7 +158,15 @@ class Flatten(HybridBlock):
 
 
 class Identity(HybridBlock):
-    """Gives its input."""
+    """Gives its input.
+
+    It takes the place of a layer that a configuration leaves out, and the short cut in `HybridConcatenate`. It has no parameters,
+    takes arrays of any shape and type, and passes gradients as they are.
+
+    >>> nn.Identity()(nd.array([1, 2]))
+    [1. 2.]
+    <NDArray 2 @cpu(0)>
+    """
 
     def __init__(self, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
@@ -130,7 +176,18 @@ class Identity(HybridBlock):
 
 
 class Lambda(Block):
-    """A function of arrays, or the operator of a name, as a block."""
+    """A function of arrays, or the operator of a name, as a block.
+
+    function: called with the block's inputs, or the name of an operator of `nd`. It may do whatever Python can, and is not compiled;
+    `HybridLambda` is. It has no parameters. AssertionError for a name that no operator has.
+
+    >>> nn.Lambda("tanh")(nd.array([0, 1]))
+    [0.     0.7616]
+    <NDArray 2 @cpu(0)>
+    >>> nn.Lambda(lambda x: x * 2)(nd.array([0, 1]))
+    [0. 2.]
+    <NDArray 2 @cpu(0)>
+    """
 
     def __init__(self, function, prefix=None):
         super().__init__(prefix=prefix)
@@ -152,6 +209,16 @@ class HybridLambda(HybridBlock):
     """A function of (F, arrays...), or the operator of a name, as a hybrid block.
 
     On `np` arrays a function that takes as many arguments as there are arrays gets them alone, as in MXNet 2.
+
+    `F` is the module of operators that fits the inputs: `nd` for arrays, `sym` for symbols. The function may not look at values,
+    for it is traced once and compiled by `hybridize`. It has no parameters.
+
+    >>> nn.HybridLambda(lambda F, x: F.square(x))(nd.array([1, 2]))
+    [1. 4.]
+    <NDArray 2 @cpu(0)>
+    >>> nn.HybridLambda("relu")(nd.array([-1, 2]))
+    [0. 2.]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, function, prefix=None):

@@ -64,7 +64,18 @@ def _in_words(thing):
 
 
 class Sequential(_Stack, Block):
-    """Blocks one after the other."""
+    """Blocks one after the other.
+
+    `add` appends blocks; the output of one is the input of the next. It can be indexed, sliced, measured by `len` and iterated
+    over. Blocks may be ordinary ones, which run line by line; `HybridSequential` can be compiled. Parameters are named by the
+    position of their block: `0.weight`.
+
+    >>> net = nn.Sequential()
+    >>> net.add(nn.Dense(4, activation="relu"), nn.Dense(2))
+    >>> net.initialize()
+    >>> net(nd.ones((1, 3))).shape, len(net)
+    ((1, 2), 2)
+    """
 
     def __init__(self, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
@@ -82,7 +93,19 @@ class Sequential(_Stack, Block):
 
 
 class HybridSequential(_Stack, HybridBlock):
-    """Hybrid blocks one after the other."""
+    """Hybrid blocks one after the other.
+
+    `add` appends blocks; the output of one is the input of the next. It can be indexed, sliced, measured by `len` and iterated
+    over. `hybridize` compiles it as a whole, and `export` writes it to files. ValueError for a block that is not hybrid; for those
+    there is `Sequential`.
+
+    >>> net = nn.HybridSequential()
+    >>> net.add(nn.Dense(4, activation="relu"), nn.Dense(2))
+    >>> net.initialize()
+    >>> net.hybridize()
+    >>> net(nd.ones((1, 3))).shape
+    (1, 2)
+    """
 
     def __init__(self, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
@@ -98,7 +121,17 @@ class HybridSequential(_Stack, HybridBlock):
 
 
 class Concatenate(Sequential):
-    """Gives its input to every block and concatenates what they give along `axis`."""
+    """Gives its input to every block and concatenates what they give along `axis`.
+
+    Every block gets the same input; their outputs have to agree in all lengths but that of `axis`. Branches of Inception and
+    dense networks are made of it. `add` appends blocks. Parameters are named by the position of their block.
+
+    >>> net = nn.Concatenate(axis=1)
+    >>> net.add(nn.Flatten(), nn.Flatten())
+    >>> net(nd.array([[1, 2]]))
+    [[1. 2. 1. 2.]]
+    <NDArray 1x4 @cpu(0)>
+    """
 
     def __init__(self, axis=-1, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
@@ -109,7 +142,17 @@ class Concatenate(Sequential):
 
 
 class HybridConcatenate(HybridSequential):
-    """`Concatenate` for hybrid blocks."""
+    """`Concatenate` for hybrid blocks.
+
+    Every block gets the same input; their outputs have to agree in all lengths but that of `axis`. It can be compiled by
+    `hybridize` and exported. ValueError for a block that is not hybrid. An `nn.Identity` among the blocks passes the input on.
+
+    >>> net = nn.HybridConcatenate(axis=1)
+    >>> net.add(nn.Identity(), nn.Dense(1))
+    >>> net.initialize()
+    >>> net(nd.array([[1, 2]])).shape
+    (1, 3)
+    """
 
     def __init__(self, axis=-1, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)

@@ -139,19 +139,48 @@ class _Forward(_Conv):
 
 
 class Conv1D(_Forward):
-    """Convolution of (batch, channels, width)."""
+    """Convolution of (batch, channels, width).
+
+    Cross-correlation, as everywhere in deep learning: (batch, in_channels, width) -> (batch, channels, places) with
+    ``(width + 2 padding - dilation (kernel_size - 1) - 1) // strides + 1`` places.
+
+    >>> layer = nn.Conv1D(channels=2, kernel_size=3, padding=1)
+    >>> layer.initialize()
+    >>> layer(nd.zeros((1, 4, 10))).shape
+    (1, 2, 10)
+    """
 
     _ndim = 1
 
 
 class Conv2D(_Forward):
-    """Convolution of (batch, channels, height, width)."""
+    """Convolution of (batch, channels, height, width).
+
+    Cross-correlation, as everywhere in deep learning: each length of the output is
+    ``(length + 2 padding - dilation (kernel_size - 1) - 1) // strides + 1``. groups = in_channels makes it depthwise.
+
+    >>> layer = nn.Conv2D(channels=8, kernel_size=3, strides=2, padding=1)
+    >>> layer.initialize()
+    >>> layer(nd.zeros((1, 3, 32, 32))).shape
+    (1, 8, 16, 16)
+    >>> layer.weight.shape
+    (8, 3, 3, 3)
+    """
 
     _ndim = 2
 
 
 class Conv3D(_Forward):
-    """Convolution of (batch, channels, depth, height, width)."""
+    """Convolution of (batch, channels, depth, height, width).
+
+    Cross-correlation, as everywhere in deep learning: each length of the output is
+    ``(length + 2 padding - dilation (kernel_size - 1) - 1) // strides + 1``. Clips of video and volumes are its input.
+
+    >>> layer = nn.Conv3D(channels=2, kernel_size=(1, 3, 3), padding=(0, 1, 1))
+    >>> layer.initialize()
+    >>> layer(nd.zeros((1, 3, 4, 8, 8))).shape
+    (1, 2, 4, 8, 8)
+    """
 
     _ndim = 3
 
@@ -201,19 +230,46 @@ class _Transposed(_Conv):
 
 
 class Conv1DTranspose(_Transposed):
-    """Transposed convolution of (batch, channels, width)."""
+    """Transposed convolution of (batch, channels, width).
+
+    The adjoint of `Conv1D`: (batch, in_channels, width) -> (batch, channels, places) with
+    ``(width - 1) strides - 2 padding + dilation (kernel_size - 1) + 1 + output_padding`` places.
+
+    >>> layer = nn.Conv1DTranspose(channels=2, kernel_size=4, strides=2, padding=1)
+    >>> layer.initialize()
+    >>> layer(nd.zeros((1, 3, 10))).shape
+    (1, 2, 20)
+    """
 
     _ndim = 1
 
 
 class Conv2DTranspose(_Transposed):
-    """Transposed convolution of (batch, channels, height, width)."""
+    """Transposed convolution of (batch, channels, height, width).
+
+    The adjoint of `Conv2D`, which makes maps larger: each length of the output is
+    ``(length - 1) strides - 2 padding + dilation (kernel_size - 1) + 1 + output_padding``.
+
+    >>> layer = nn.Conv2DTranspose(channels=2, kernel_size=4, strides=2, padding=1)
+    >>> layer.initialize()
+    >>> layer(nd.zeros((1, 3, 8, 8))).shape
+    (1, 2, 16, 16)
+    """
 
     _ndim = 2
 
 
 class Conv3DTranspose(_Transposed):
-    """Transposed convolution of (batch, channels, depth, height, width)."""
+    """Transposed convolution of (batch, channels, depth, height, width).
+
+    The adjoint of `Conv3D`: each length of the output is
+    ``(length - 1) strides - 2 padding + dilation (kernel_size - 1) + 1 + output_padding``.
+
+    >>> layer = nn.Conv3DTranspose(channels=2, kernel_size=2, strides=2)
+    >>> layer.initialize()
+    >>> layer(nd.zeros((1, 3, 2, 4, 4))).shape
+    (1, 2, 4, 8, 8)
+    """
 
     _ndim = 3
 
@@ -222,6 +278,16 @@ class ReflectionPad2D(HybridBlock):
     """Pads height and width by reflection at the borders.
 
     padding: a number for all sides, or 8 numbers, two for each dimension of (batch, channels, height, width).
+
+    The outermost row is not repeated: [1, 2, 3] padded by 1 is [2, 1, 2, 3, 2]. Style transfer pads so because zeros would show at
+    the borders. MXNetError where the padding is not smaller than the image.
+
+    >>> nn.ReflectionPad2D(1)(nd.array([[[[1, 2], [3, 4]]]]))
+    [[[[4. 3. 4. 3.]
+       [2. 1. 2. 1.]
+       [4. 3. 4. 3.]
+       [2. 1. 2. 1.]]]]
+    <NDArray 1x1x4x4 @cpu(0)>
     """
 
     def __init__(self, padding=0, **kwargs):

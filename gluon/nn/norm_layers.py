@@ -35,6 +35,19 @@ class BatchNorm(_Norm):
     In training the statistics are those of the batch, and the running ones move by 1 - momentum towards them when the
     backward pass runs; in prediction, and with `use_global_stats` always, the running ones are used. axis: that of the
     channels. Parameters: gamma, beta, running_mean, running_var, each (channels,). Half precision keeps them float32.
+
+    ``gamma (x - mean) / sqrt(variance + epsilon) + beta``. axis: that of the channels. center, scale: whether beta and gamma are
+    trained. use_global_stats: whether training uses the running statistics, too. Parameters gamma, beta, running_mean and
+    running_var are (in_channels,), which is found out in the first call where it is 0.
+
+    >>> layer = nn.BatchNorm()
+    >>> layer.initialize()
+    >>> with autograd.record():
+    ...     y = layer(nd.array([[1, 10], [3, 30]]))
+    >>> y
+    [[-1. -1.]
+     [ 1.  1.]]
+    <NDArray 2x2 @cpu(0)>
     """
 
     def __init__(
@@ -85,14 +98,36 @@ class BatchNorm(_Norm):
 
 
 class BatchNormReLU(BatchNorm):
-    """`BatchNorm` and then relu."""
+    """`BatchNorm` and then relu.
+
+    Arguments and parameters are those of `BatchNorm`. As one layer the two are one pass over memory, forwards and backwards;
+    hybridized networks fuse the two layers by themselves. In training the statistics are those of the batch, in prediction the
+    running ones.
+
+    >>> layer = nn.BatchNormReLU()
+    >>> layer.initialize()
+    >>> layer(nd.array([[1, -1]]))
+    [[1. 0.]]
+    <NDArray 1x2 @cpu(0)>
+    """
 
     def hybrid_forward(self, F, x, gamma, beta, running_mean, running_var):
         return F.relu(super().hybrid_forward(F, x, gamma, beta, running_mean, running_var))
 
 
 class LayerNorm(_Norm):
-    """Normalises along `axis` (Ba et al., 2016). Parameters: gamma and beta of the extent of that axis."""
+    """Normalises along `axis` (Ba et al., 2016). Parameters: gamma and beta of the extent of that axis.
+
+    ``gamma (x - mean) / sqrt(variance + epsilon) + beta`` with mean and variance of each vector along `axis`, in training and
+    prediction alike. center, scale: whether beta and gamma are trained. in_channels: the length of the axis, found out in the
+    first call where it is 0. Transformers are made with it.
+
+    >>> layer = nn.LayerNorm()
+    >>> layer.initialize()
+    >>> layer(nd.array([[1, 2, 3]]))
+    [[-1.2247  0.      1.2247]]
+    <NDArray 1x3 @cpu(0)>
+    """
 
     def __init__(
         self,
@@ -119,7 +154,19 @@ class LayerNorm(_Norm):
 
 
 class InstanceNorm(_Norm):
-    """Normalises every channel of every instance over space (Ulyanov et al., 2016); the channels are along `axis`."""
+    """Normalises every channel of every instance over space (Ulyanov et al., 2016); the channels are along `axis`.
+
+    ``gamma (x - mean) / sqrt(variance + epsilon) + beta``, with mean and variance of each channel of each instance, in training and
+    prediction alike. center, scale: whether beta and gamma are trained; here gamma is not unless asked for. Style transfer
+    uses it.
+
+    >>> layer = nn.InstanceNorm()
+    >>> layer.initialize()
+    >>> layer(nd.array([[[1, 3], [10, 30]]]))
+    [[[-1.  1.]
+      [-1.  1.]]]
+    <NDArray 1x2x2 @cpu(0)>
+    """
 
     def __init__(
         self,
@@ -149,6 +196,16 @@ class GroupNorm(_Norm):
     """Normalises groups of channels of every instance (Wu and He, 2018).
 
     Parameters: gamma, beta, each (num_groups,), or, as in MXNet 2, (in_channels,) where that is given.
+
+    ``gamma (x - mean) / sqrt(variance + epsilon) + beta``: (batch, channels, ...) is cut along the channels into num_groups groups,
+    each with its mean and variance over channels and space. It does not depend on the batch, in training and prediction alike,
+    so it serves where batches are small.
+
+    >>> layer = nn.GroupNorm(num_groups=2)
+    >>> layer.initialize()
+    >>> layer(nd.array([[[1], [3], [10], [30]]])).reshape(-1)
+    [-1.  1. -1.  1.]
+    <NDArray 4 @cpu(0)>
     """
 
     def __init__(

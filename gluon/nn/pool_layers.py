@@ -58,7 +58,12 @@ class _Windows(_Pooling):
 
 
 class MaxPool1D(_Windows):
-    """Maximum over windows of (batch, channels, width)."""
+    """Maximum over windows of (batch, channels, width).
+
+    >>> nn.MaxPool1D()(nd.array([[[1, 5, 2, 4]]]))
+    [[[5. 4.]]]
+    <NDArray 1x1x2 @cpu(0)>
+    """
 
     _ndim = 1
 
@@ -75,7 +80,11 @@ class MaxPool1D(_Windows):
 
 
 class MaxPool2D(_Windows):
-    """Maximum over windows of (batch, channels, height, width)."""
+    """Maximum over windows of (batch, channels, height, width).
+
+    >>> nn.MaxPool2D(pool_size=3, strides=2, padding=1)(nd.zeros((1, 3, 32, 32))).shape
+    (1, 3, 16, 16)
+    """
 
     _ndim = 2
 
@@ -92,7 +101,11 @@ class MaxPool2D(_Windows):
 
 
 class MaxPool3D(_Windows):
-    """Maximum over windows of (batch, channels, depth, height, width)."""
+    """Maximum over windows of (batch, channels, depth, height, width).
+
+    >>> nn.MaxPool3D()(nd.zeros((1, 3, 4, 8, 8))).shape
+    (1, 3, 2, 4, 4)
+    """
 
     _ndim = 3
 
@@ -109,7 +122,12 @@ class MaxPool3D(_Windows):
 
 
 class AvgPool1D(_Windows):
-    """Average over windows of (batch, channels, width)."""
+    """Average over windows of (batch, channels, width).
+
+    >>> nn.AvgPool1D()(nd.array([[[1, 5, 2, 4]]]))
+    [[[3. 3.]]]
+    <NDArray 1x1x2 @cpu(0)>
+    """
 
     _ndim = 1
 
@@ -127,7 +145,11 @@ class AvgPool1D(_Windows):
 
 
 class AvgPool2D(_Windows):
-    """Average over windows of (batch, channels, height, width)."""
+    """Average over windows of (batch, channels, height, width).
+
+    >>> nn.AvgPool2D()(nd.zeros((1, 3, 8, 8))).shape
+    (1, 3, 4, 4)
+    """
 
     _ndim = 2
 
@@ -145,7 +167,11 @@ class AvgPool2D(_Windows):
 
 
 class AvgPool3D(_Windows):
-    """Average over windows of (batch, channels, depth, height, width)."""
+    """Average over windows of (batch, channels, depth, height, width).
+
+    >>> nn.AvgPool3D()(nd.zeros((1, 3, 4, 8, 8))).shape
+    (1, 3, 2, 4, 4)
+    """
 
     _ndim = 3
 
@@ -172,39 +198,85 @@ class _Global(_Pooling):
 
 
 class GlobalMaxPool1D(_Global):
-    """Maximum over all of the space of (batch, channels, width)."""
+    """Maximum over all of the space of (batch, channels, width).
+
+    The spatial dimension stays, with length 1: (batch, channels, width) -> (batch, channels, 1). Networks for sentences take the
+    strongest answer of each filter with it (Kim, 2014). The layer has no parameters.
+
+    >>> nn.GlobalMaxPool1D()(nd.array([[[1, 5, 2, 4]]]))
+    [[[5.]]]
+    <NDArray 1x1x1 @cpu(0)>
+    """
 
     _ndim = 1
 
 
 class GlobalMaxPool2D(_Global):
-    """Maximum over all of the space of (batch, channels, height, width)."""
+    """Maximum over all of the space of (batch, channels, height, width).
+
+    Spatial dimensions stay, with length 1: (batch, channels, height, width) -> (batch, channels, 1, 1). The layer has no parameters
+    and takes inputs of any size; the gradient goes to the places of the maxima.
+
+    >>> nn.GlobalMaxPool2D()(nd.array([[[[1, 2], [3, 4]]]]))
+    [[[[4.]]]]
+    <NDArray 1x1x1x1 @cpu(0)>
+    """
 
     _ndim = 2
 
 
 class GlobalMaxPool3D(_Global):
-    """Maximum over all of the space of (batch, channels, depth, height, width)."""
+    """Maximum over all of the space of (batch, channels, depth, height, width).
+
+    Spatial dimensions stay, with length 1: (batch, channels, depth, height, width) -> (batch, channels, 1, 1, 1). The layer has no
+    parameters and takes inputs of any size; the gradient goes to the places of the maxima.
+
+    >>> nn.GlobalMaxPool3D()(nd.ones((1, 2, 2, 2, 2))).shape
+    (1, 2, 1, 1, 1)
+    """
 
     _ndim = 3
 
 
 class GlobalAvgPool1D(_Global):
-    """Average over all of the space of (batch, channels, width)."""
+    """Average over all of the space of (batch, channels, width).
+
+    The spatial dimension stays, with length 1: (batch, channels, width) -> (batch, channels, 1). The layer has no parameters and
+    takes inputs of any width, so that what follows always sees one vector of channels.
+
+    >>> nn.GlobalAvgPool1D()(nd.array([[[1, 5, 2, 4]]]))
+    [[[3.]]]
+    <NDArray 1x1x1 @cpu(0)>
+    """
 
     _ndim = 1
     _pool_type = "avg"
 
 
 class GlobalAvgPool2D(_Global):
-    """Average over all of the space of (batch, channels, height, width)."""
+    """Average over all of the space of (batch, channels, height, width).
+
+    Spatial dimensions stay, with length 1: (batch, channels, height, width) -> (batch, channels, 1, 1). Classifiers end with it, so
+    that they take pictures of any size (Lin et al., 2013). The layer has no parameters.
+
+    >>> nn.GlobalAvgPool2D()(nd.array([[[[1, 2], [3, 4]]]]))
+    [[[[2.5]]]]
+    <NDArray 1x1x1x1 @cpu(0)>
+    """
 
     _ndim = 2
     _pool_type = "avg"
 
 
 class GlobalAvgPool3D(_Global):
-    """Average over all of the space of (batch, channels, depth, height, width)."""
+    """Average over all of the space of (batch, channels, depth, height, width).
+
+    Spatial dimensions stay, with length 1: (batch, channels, depth, height, width) -> (batch, channels, 1, 1, 1). Networks for
+    video end with it. The layer has no parameters and takes inputs of any size.
+
+    >>> nn.GlobalAvgPool3D()(nd.ones((1, 2, 2, 2, 2))).shape
+    (1, 2, 1, 1, 1)
+    """
 
     _ndim = 3
     _pool_type = "avg"

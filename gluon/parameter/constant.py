@@ -15,6 +15,16 @@ class Constant(Parameter):
     """A parameter that holds a fixed value and has no gradient; it is saved and loaded with the others.
 
     Made of a name and a value, or, as in MXNet 2, of the value alone.
+
+    `value` may be an array or what `nd.array` takes. `initialize` puts it in place whatever initializer is given, and gradients are
+    refused: grad_req is "null".
+
+    >>> scale = gluon.Constant("scale", nd.array([2, 3]))
+    >>> scale.initialize()
+    >>> scale.data(), scale.grad_req
+    (
+    [2. 3.]
+    <NDArray 2 @cpu(0)>, 'null')
     """
 
     def __init__(self, name, value=None):

@@ -31,6 +31,11 @@ class Parameter:
     -1, which needs `allow_deferred_init`: the first forward pass fills them in. lr_mult, wd_mult: factors for the
     learning rate and the weight decay. init: its own initializer. differentiable: whether gradients are wanted at all.
     stype, grad_stype: storage types of the array and of the gradient.
+
+    >>> weight = gluon.Parameter("weight", shape=(2, 3), init="ones")
+    >>> weight.initialize()
+    >>> weight.data().shape, weight.grad_req
+    ((2, 3), 'write')
     """
 
     _channels_last = False  # whether the elements lie in the order that convolutions like

@@ -27,6 +27,10 @@ class ParameterDict:
 
     prefix: put before the names given to `get`. shared: another dictionary, whose parameters of the same name are used
     instead of new ones.
+
+    >>> net = nn.Dense(2, in_units=3)
+    >>> [(p.name.partition("_")[2], p.shape) for p in net.collect_params().values()]
+    [('weight', (2, 3)), ('bias', (2,))]
     """
 
     def __init__(self, prefix="", shared=None):

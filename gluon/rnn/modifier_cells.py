@@ -7,7 +7,14 @@ from gluon.rnn.sequence import format_sequence, mask_steps
 
 
 class ModifierCell(HybridRecurrentCell):
-    """Base of the cells that change what `base_cell` does; the base cell cannot be called by itself afterwards."""
+    """Base of the cells that change what `base_cell` does; the base cell cannot be called by itself afterwards.
+
+    `base_cell` is the cell whose parameters and states it uses. `DropoutCell` apart, what regularises recurrent networks is made of
+    it: `ZoneoutCell`, `ResidualCell`, `contrib.rnn.VariationalDropoutCell`.
+
+    >>> isinstance(rnn.ResidualCell(rnn.GRUCell(3)), rnn.ModifierCell)
+    True
+    """
 
     def __init__(self, base_cell):
         if base_cell._modified:
@@ -33,7 +40,16 @@ class ModifierCell(HybridRecurrentCell):
 
 
 class ZoneoutCell(ModifierCell):
-    """Keeps elements of the last output and of the states with some probability (Krueger et al., 2017)."""
+    """Keeps elements of the last output and of the states with some probability (Krueger et al., 2017).
+
+    zoneout_outputs, zoneout_states: probabilities that an element stays what it was in the step before, in training alone. In
+    prediction the base cell's output and states pass. MXNetError for a bidirectional base cell: each of its cells takes its own.
+
+    >>> cell = rnn.ZoneoutCell(rnn.RNNCell(3), zoneout_states=0.1)
+    >>> cell.initialize()
+    >>> cell(nd.ones((2, 3)), cell.begin_state(batch_size=2))[0].shape
+    (2, 3)
+    """
 
     _traceable = False  # a step keeps its output for the next one
 
@@ -71,7 +87,16 @@ class ZoneoutCell(ModifierCell):
 
 
 class ResidualCell(ModifierCell):
-    """Adds the input to the output (Wu et al., 2016)."""
+    """Adds the input to the output (Wu et al., 2016).
+
+    Input and output of the base cell have one size. Deep stacks of recurrent layers learn better with such short cuts; states are
+    those of the base cell, which is `base_cell`.
+
+    >>> cell = rnn.ResidualCell(rnn.GRUCell(3))
+    >>> cell.initialize()
+    >>> cell(nd.ones((2, 3)), cell.begin_state(batch_size=2))[0].shape
+    (2, 3)
+    """
 
     def hybrid_forward(self, F, inputs, states):
         output, states = self.base_cell(inputs, states)

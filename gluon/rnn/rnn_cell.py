@@ -13,7 +13,15 @@ from gluon.rnn.sequence import zeros
 
 
 class RecurrentCell(Block):
-    """Base of the cells: `output, states = cell(input, states)` is one step; states are lists of arrays."""
+    """Base of the cells: `output, states = cell(input, states)` is one step; states are lists of arrays.
+
+    `begin_state(batch_size)` makes the first states, `unroll(length, inputs)` runs a sequence, `state_info` says the shapes of
+    states. Subclasses define `forward(inputs, states)`, or `hybrid_forward` as `HybridRecurrentCell` wants it.
+
+    >>> cell = rnn.LSTMCell(4)
+    >>> isinstance(cell, rnn.RecurrentCell), cell.state_info(batch_size=2)[0]["shape"]
+    (True, (2, 4))
+    """
 
     def __init__(self, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
@@ -94,7 +102,21 @@ class RecurrentCell(Block):
 
 
 class HybridRecurrentCell(RecurrentCell, HybridBlock):
-    """A recurrent cell in terms of `hybrid_forward(F, inputs, states, **parameters)`."""
+    """A recurrent cell in terms of `hybrid_forward(F, inputs, states, **parameters)`.
+
+    It returns (output, states) for one step, and can be compiled by `hybridize`. `begin_state` and `unroll` are those of
+    `RecurrentCell`.
+
+    >>> class Sum(rnn.HybridRecurrentCell):
+    ...     def state_info(self, batch_size=0):
+    ...         return [{"shape": (batch_size, 1), "__layout__": "NC"}]
+    ...     def hybrid_forward(self, F, inputs, states):
+    ...         return inputs + states[0], [inputs + states[0]]
+    >>> cell = Sum()
+    >>> cell.unroll(3, nd.array([[[1], [2], [3]]]), cell.begin_state(batch_size=1), merge_outputs=True)[0].reshape(-1)
+    [1. 3. 6.]
+    <NDArray 3 @cpu(0)>
+    """
 
     def __init__(self, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
@@ -164,7 +186,16 @@ class _GatedCell(HybridRecurrentCell):
 
 
 class RNNCell(_GatedCell):
-    """Elman's cell: output = state = activation(W x + b + U state + c) (Elman, 1990)."""
+    """Elman's cell: output = state = activation(W x + b + U state + c) (Elman, 1990).
+
+    A cell is one step; `unroll` runs it over a sequence. `rnn.RNN` runs all steps in one operator and is faster.
+
+    >>> cell = rnn.RNNCell(hidden_size=5)
+    >>> cell.initialize()
+    >>> output, states = cell(nd.ones((2, 3)), cell.begin_state(batch_size=2))
+    >>> output.shape
+    (2, 5)
+    """
 
     def __init__(
         self,
@@ -239,6 +270,14 @@ class LSTMCell(_SquashingCell):
     """Long short-term memory (Hochreiter and Schmidhuber, 1997); states are hidden state and cell.
 
     The gates lie in the order input, forget, candidate, output.
+
+    A cell is one step; `unroll` runs it over a sequence. `rnn.LSTM` runs all steps in one operator and is faster.
+
+    >>> cell = rnn.LSTMCell(hidden_size=5)
+    >>> cell.initialize()
+    >>> outputs, states = cell.unroll(7, nd.ones((2, 7, 3)), layout="NTC")
+    >>> len(outputs), outputs[0].shape, len(states)
+    (7, (2, 5), 2)
     """
 
     _gates = 4
@@ -265,6 +304,14 @@ class GRUCell(_SquashingCell):
     """Gated recurrent unit (Cho et al., 2014), with the reset gate applied after the recurrent product.
 
     The gates lie in the order reset, update, candidate.
+
+    A cell is one step; `unroll` runs it over a sequence. `rnn.GRU` runs all steps in one operator and is faster.
+
+    >>> cell = rnn.GRUCell(hidden_size=5)
+    >>> cell.initialize()
+    >>> outputs, states = cell.unroll(7, nd.ones((2, 7, 3)), layout="NTC", merge_outputs=True)
+    >>> outputs.shape
+    (2, 7, 5)
     """
 
     _gates = 3
@@ -342,14 +389,36 @@ class _CellStack(_Cells):
 
 
 class SequentialRNNCell(_CellStack, RecurrentCell):
-    """Cells on top of each other."""
+    """Cells on top of each other.
+
+    `add` appends cells; the output of one is the input of the next, and the states of all are one list. It is itself a cell: it can
+    be unrolled, wrapped and stacked. A `DropoutCell` in between drops outputs in training.
+
+    >>> cell = rnn.SequentialRNNCell()
+    >>> cell.add(rnn.LSTMCell(4))
+    >>> cell.add(rnn.GRUCell(5))
+    >>> cell.initialize()
+    >>> output, states = cell(nd.ones((2, 3)), cell.begin_state(batch_size=2))
+    >>> output.shape, len(states)
+    ((2, 5), 3)
+    """
 
     def __init__(self, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
 
 
 class HybridSequentialRNNCell(_CellStack, HybridRecurrentCell):
-    """Hybrid cells on top of each other."""
+    """Hybrid cells on top of each other.
+
+    As `SequentialRNNCell`, of cells that are hybrid blocks; it can be compiled by `hybridize`. `add` appends cells, the states of
+    all are one list.
+
+    >>> cell = rnn.HybridSequentialRNNCell()
+    >>> cell.add(rnn.GRUCell(5))
+    >>> cell.initialize()
+    >>> cell(nd.ones((2, 3)), cell.begin_state(batch_size=2))[0].shape
+    (2, 5)
+    """
 
     def __init__(self, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
@@ -359,7 +428,17 @@ class HybridSequentialRNNCell(_CellStack, HybridRecurrentCell):
 
 
 class DropoutCell(HybridRecurrentCell):
-    """Dropout between cells; it has no state."""
+    """Dropout between cells; it has no state.
+
+    rate: the share of elements that are 0 in training; axes: those along which one draw is shared. In prediction the input is the
+    output. It stands between cells in a `SequentialRNNCell`.
+
+    >>> cell = rnn.DropoutCell(0.5)
+    >>> output, states = cell(nd.ones((1, 3)), [])
+    >>> output
+    [[1. 1. 1.]]
+    <NDArray 1x3 @cpu(0)>
+    """
 
     def __init__(self, rate, axes=(), prefix=None, params=None):
         super().__init__(prefix, params)
@@ -391,7 +470,17 @@ class DropoutCell(HybridRecurrentCell):
 
 
 class BidirectionalCell(_Cells, HybridRecurrentCell):
-    """Two cells over the sequence in both directions; outputs are concatenated along the features."""
+    """Two cells over the sequence in both directions; outputs are concatenated along the features.
+
+    l_cell runs from the first step to the last, r_cell backwards. A single step makes no sense: it is used by `unroll` alone, with
+    `valid_length` where sequences differ in length, and NotImplementedError comes of a call.
+
+    >>> cell = rnn.BidirectionalCell(rnn.GRUCell(4), rnn.GRUCell(4))
+    >>> cell.initialize()
+    >>> outputs, states = cell.unroll(3, nd.ones((2, 3, 5)), layout="NTC", merge_outputs=True)
+    >>> outputs.shape
+    (2, 3, 8)
+    """
 
     def __init__(self, l_cell, r_cell, output_prefix="bi_"):
         super().__init__(prefix="", params=None)

@@ -241,7 +241,18 @@ class _RNNLayer(HybridBlock):
 
 
 class RNN(_RNNLayer):
-    """Elman's network with `activation` relu or tanh (Elman, 1990)."""
+    """Elman's network with `activation` relu or tanh (Elman, 1990).
+
+    hidden_size: number of units. num_layers: layers on top of each other. layout: "TNC" (steps, batch, features) or "NTC".
+    dropout: rate between layers, in training. bidirectional: whether a second direction runs backwards, and outputs are twice as
+    long. input_size is found out in the first call where it is 0.
+
+    >>> layer = rnn.RNN(hidden_size=5, num_layers=2)
+    >>> layer.initialize()
+    >>> output, states = layer(nd.ones((7, 2, 3)), layer.begin_state(batch_size=2))
+    >>> output.shape, states[0].shape
+    ((7, 2, 5), (2, 2, 5))
+    """
 
     def __init__(
         self,
@@ -281,6 +292,16 @@ class LSTM(_RNNLayer):
 
     projection_size: size that hidden states are projected to (Sak et al., 2014). state_clip_min, state_clip_max: bounds
     of the cell; state_clip_nan: whether nan is clipped too.
+
+    hidden_size: number of units. num_layers: layers on top of each other. layout: "TNC" (steps, batch, features) or "NTC".
+    dropout: rate between layers, in training. bidirectional: whether a second direction runs backwards, and outputs are twice as
+    long.
+
+    >>> layer = rnn.LSTM(hidden_size=5, bidirectional=True)
+    >>> layer.initialize()
+    >>> output, (hidden, cell) = layer(nd.ones((7, 2, 3)), layer.begin_state(batch_size=2))
+    >>> output.shape, cell.shape
+    ((7, 2, 10), (2, 2, 5))
     """
 
     def __init__(
@@ -326,7 +347,17 @@ class LSTM(_RNNLayer):
 
 
 class GRU(_RNNLayer):
-    """Gated recurrent units (Cho et al., 2014), with the reset gate applied after the recurrent product."""
+    """Gated recurrent units (Cho et al., 2014), with the reset gate applied after the recurrent product.
+
+    hidden_size: number of units. num_layers: layers on top of each other. layout: "TNC" (steps, batch, features) or "NTC".
+    dropout: rate between layers, in training. bidirectional: whether a second direction runs backwards, and outputs are twice as
+    long.
+
+    >>> layer = rnn.GRU(hidden_size=5, layout="NTC")
+    >>> layer.initialize()
+    >>> layer(nd.ones((2, 7, 3))).shape
+    (2, 7, 5)
+    """
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ NAMESPACES = {
     "core.image": "", "core.io": "", "core.recordio": "", "core.metric": "", "core.optimizer": "",
     "core.lr_scheduler": "", "core.initializer": "",
     "gluon": "", "gluon.nn": "", "gluon.rnn": "", "gluon.loss": "", "gluon.data": "", "gluon.data.vision": "",
-    "gluon.data.vision.transforms": "", "gluon.metric": "core.metric", "gluon.utils": "",
+    "gluon.data.vision.transforms": "", "gluon.metric": "", "gluon.utils": "",
     "gluon.contrib.nn": "", "gluon.contrib.rnn": "", "gluon.contrib.data": "", "gluon.contrib.estimator": "",
     "gluon.model_zoo.vision": "", "gluoncv.data": "", "gluoncv.data.transforms": "", "gluoncv.data.batchify": "",
     "gluoncv.nn": "", "gluoncv.loss": "", "gluoncv.utils": "", "gluoncv.utils.metrics": "", "gluoncv.utils.viz": "",

@@ -21,15 +21,48 @@ __all__ = [
 
 
 class Concurrent(Concatenate):
-    """Gives its input to every block and concatenates what they give along `axis`."""
+    """Gives its input to every block and concatenates what they give along `axis`.
+
+    MXNet 1's name of `nn.Concatenate`: every block gets the same input, and their outputs have to agree in all lengths but that of
+    `axis`. `add` appends blocks.
+
+    >>> from gluon.contrib.nn import Concurrent
+    >>> net = Concurrent(axis=1)
+    >>> net.add(nn.Flatten(), nn.Flatten())
+    >>> net(nd.array([[1, 2]]))
+    [[1. 2. 1. 2.]]
+    <NDArray 1x4 @cpu(0)>
+    """
 
 
 class HybridConcurrent(HybridConcatenate):
-    """`Concurrent` for hybrid blocks."""
+    """`Concurrent` for hybrid blocks.
+
+    MXNet 1's name of `nn.HybridConcatenate`: every block gets the same input, and their outputs have to agree in all lengths but that
+    of `axis`. It can be compiled by `hybridize`.
+
+    >>> from gluon.contrib.nn import HybridConcurrent
+    >>> net = HybridConcurrent(axis=1)
+    >>> net.add(nn.Flatten(), nn.Flatten())
+    >>> net(nd.array([[1, 2]]))
+    [[1. 2. 1. 2.]]
+    <NDArray 1x4 @cpu(0)>
+    """
 
 
 class SparseEmbedding(Block):
-    """`nn.Embedding` whose weight (input_dim, output_dim) and gradient are row-sparse."""
+    """`nn.Embedding` whose weight (input_dim, output_dim) and gradient are row-sparse.
+
+    For vocabularies of millions: only the rows that a batch names are moved between devices and updated. Its weight is to be read
+    by `row_sparse_data`.
+
+    >>> from gluon.contrib.nn import SparseEmbedding
+    >>> layer = SparseEmbedding(4, 2)
+    >>> layer.initialize()
+    >>> trainer = gluon.Trainer(layer.collect_params(), "sgd")
+    >>> layer(nd.array([0, 3])).shape
+    (2, 2)
+    """
 
     def __init__(self, input_dim, output_dim, dtype="float32", weight_initializer=None, **kwargs):
         super().__init__(**kwargs)
@@ -84,16 +117,32 @@ class _PixelShuffle(HybridBlock):
 
 
 class PixelShuffle1D(_PixelShuffle):
-    """(batch, f channels, width) to (batch, channels, f width)."""
+    """(batch, f channels, width) to (batch, channels, f width).
+
+    >>> from gluon.contrib.nn import PixelShuffle1D
+    >>> PixelShuffle1D(2)(nd.array([[[1, 2], [3, 4]]]))
+    [[[1. 3. 2. 4.]]]
+    <NDArray 1x1x4 @cpu(0)>
+    """
 
     _ndim = 1
 
 
 class PixelShuffle2D(_PixelShuffle):
-    """(batch, f1 f2 channels, height, width) to (batch, channels, f1 height, f2 width)."""
+    """(batch, f1 f2 channels, height, width) to (batch, channels, f1 height, f2 width).
+
+    >>> from gluon.contrib.nn import PixelShuffle2D
+    >>> PixelShuffle2D((2, 3))(nd.zeros((1, 12, 3, 5))).shape
+    (1, 2, 6, 15)
+    """
 
 
 class PixelShuffle3D(_PixelShuffle):
-    """(batch, f1 f2 f3 channels, depth, height, width) to (batch, channels, f1 depth, f2 height, f3 width)."""
+    """(batch, f1 f2 f3 channels, depth, height, width) to (batch, channels, f1 depth, f2 height, f3 width).
+
+    >>> from gluon.contrib.nn import PixelShuffle3D
+    >>> PixelShuffle3D(2)(nd.zeros((1, 8, 1, 2, 3))).shape
+    (1, 1, 2, 4, 6)
+    """
 
     _ndim = 3

@@ -23,6 +23,13 @@ class SyncBatchNorm(BatchNorm):
     calls only blocks can be applied to the results (`gluon.contrib.nn.meeting`). Gradients of all contexts are computed
     in one backward pass, `autograd.backward(losses)`. Zhang et al., "Context encoding for semantic segmentation"
     (2018).
+
+    >>> from gluon.contrib.nn import SyncBatchNorm
+    >>> layer = SyncBatchNorm(in_channels=2)
+    >>> layer.initialize()
+    >>> layer(nd.array([[1, -2]]))
+    [[ 1. -2.]]
+    <NDArray 1x2 @cpu(0)>
     """
 
     _meeting = None

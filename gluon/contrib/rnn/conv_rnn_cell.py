@@ -153,54 +153,117 @@ class _ConvGRUCell(_ConvCell):
 
 
 class Conv1DRNNCell(_ConvRNNCell):
-    """Elman's cell with convolutions over 1 spatial dimension."""
+    """Elman's cell with convolutions over 1 spatial dimension.
+
+    >>> from gluon.contrib.rnn import Conv1DRNNCell
+    >>> cell = Conv1DRNNCell(input_shape=(3, 8), hidden_channels=2, i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> cell(nd.ones((1, 3, 8)), cell.begin_state(batch_size=1))[0].shape
+    (1, 2, 8)
+    """
 
     _ndim = 1
 
 
 class Conv2DRNNCell(_ConvRNNCell):
-    """Elman's cell with convolutions over 2 spatial dimensions."""
+    """Elman's cell with convolutions over 2 spatial dimensions.
+
+    >>> from gluon.contrib.rnn import Conv2DRNNCell
+    >>> cell = Conv2DRNNCell(input_shape=(3, 8, 8), hidden_channels=2, i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> cell(nd.ones((1, 3, 8, 8)), cell.begin_state(batch_size=1))[0].shape
+    (1, 2, 8, 8)
+    """
 
     _ndim = 2
 
 
 class Conv3DRNNCell(_ConvRNNCell):
-    """Elman's cell with convolutions over 3 spatial dimensions."""
+    """Elman's cell with convolutions over 3 spatial dimensions.
+
+    >>> from gluon.contrib.rnn import Conv3DRNNCell
+    >>> cell = Conv3DRNNCell(input_shape=(3, 4, 4, 4), hidden_channels=2, i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> cell(nd.ones((1, 3, 4, 4, 4)), cell.begin_state(batch_size=1))[0].shape
+    (1, 2, 4, 4, 4)
+    """
 
     _ndim = 3
 
 
 class Conv1DLSTMCell(_ConvLSTMCell):
-    """Long short-term memory with convolutions over 1 spatial dimension."""
+    """Long short-term memory with convolutions over 1 spatial dimension.
+
+    >>> from gluon.contrib.rnn import Conv1DLSTMCell
+    >>> cell = Conv1DLSTMCell(input_shape=(3, 8), hidden_channels=2, i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> cell(nd.ones((1, 3, 8)), cell.begin_state(batch_size=1))[0].shape
+    (1, 2, 8)
+    """
 
     _ndim = 1
 
 
 class Conv2DLSTMCell(_ConvLSTMCell):
-    """Long short-term memory with convolutions over 2 spatial dimensions."""
+    """Long short-term memory with convolutions over 2 spatial dimensions.
+
+    >>> from gluon.contrib.rnn import Conv2DLSTMCell
+    >>> cell = Conv2DLSTMCell(input_shape=(3, 8, 8), hidden_channels=2, i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> cell(nd.ones((1, 3, 8, 8)), cell.begin_state(batch_size=1))[0].shape
+    (1, 2, 8, 8)
+    """
 
     _ndim = 2
 
 
 class Conv3DLSTMCell(_ConvLSTMCell):
-    """Long short-term memory with convolutions over 3 spatial dimensions."""
+    """Long short-term memory with convolutions over 3 spatial dimensions.
+
+    >>> from gluon.contrib.rnn import Conv3DLSTMCell
+    >>> cell = Conv3DLSTMCell(input_shape=(3, 4, 4, 4), hidden_channels=2, i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> cell(nd.ones((1, 3, 4, 4, 4)), cell.begin_state(batch_size=1))[0].shape
+    (1, 2, 4, 4, 4)
+    """
 
     _ndim = 3
 
 
 class Conv1DGRUCell(_ConvGRUCell):
-    """Gated recurrent unit with convolutions over 1 spatial dimension."""
+    """Gated recurrent unit with convolutions over 1 spatial dimension.
+
+    >>> from gluon.contrib.rnn import Conv1DGRUCell
+    >>> cell = Conv1DGRUCell(input_shape=(3, 8), hidden_channels=2, i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> cell(nd.ones((1, 3, 8)), cell.begin_state(batch_size=1))[0].shape
+    (1, 2, 8)
+    """
 
     _ndim = 1
 
 
 class Conv2DGRUCell(_ConvGRUCell):
-    """Gated recurrent unit with convolutions over 2 spatial dimensions."""
+    """Gated recurrent unit with convolutions over 2 spatial dimensions.
+
+    >>> from gluon.contrib.rnn import Conv2DGRUCell
+    >>> cell = Conv2DGRUCell(input_shape=(3, 8, 8), hidden_channels=2, i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> cell(nd.ones((1, 3, 8, 8)), cell.begin_state(batch_size=1))[0].shape
+    (1, 2, 8, 8)
+    """
 
     _ndim = 2
 
 
 class Conv3DGRUCell(_ConvGRUCell):
-    """Gated recurrent unit with convolutions over 3 spatial dimensions."""
+    """Gated recurrent unit with convolutions over 3 spatial dimensions.
+
+    >>> from gluon.contrib.rnn import Conv3DGRUCell
+    >>> cell = Conv3DGRUCell(input_shape=(3, 4, 4, 4), hidden_channels=2, i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> cell(nd.ones((1, 3, 4, 4, 4)), cell.begin_state(batch_size=1))[0].shape
+    (1, 2, 4, 4, 4)
+    """
 
     _ndim = 3

@@ -16,7 +16,17 @@ __all__ = ["LSTMPCell", "VariationalDropoutCell", "dynamic_unroll"]
 
 
 class VariationalDropoutCell(ModifierCell):
-    """Dropout of inputs, states and outputs with one mask for all steps (Gal and Ghahramani, 2016)."""
+    """Dropout of inputs, states and outputs with one mask for all steps (Gal and Ghahramani, 2016).
+
+    drop_inputs, drop_states, drop_outputs: shares of elements that are 0 in training. `reset` draws new masks; `unroll` does it by
+    itself. In prediction nothing is dropped.
+
+    >>> from gluon.contrib.rnn import VariationalDropoutCell
+    >>> cell = VariationalDropoutCell(rnn.GRUCell(4), drop_inputs=0.2)
+    >>> cell.initialize()
+    >>> cell.unroll(3, nd.ones((1, 3, 2)), merge_outputs=True)[0].shape
+    (1, 3, 4)
+    """
 
     _traceable = False  # the first step makes the masks of the others
 
@@ -75,7 +85,17 @@ class VariationalDropoutCell(ModifierCell):
 
 
 class LSTMPCell(HybridRecurrentCell):
-    """LSTM whose output and hidden state are projected to `projection_size` by h2r_weight (Sak et al., 2014)."""
+    """LSTM whose output and hidden state are projected to `projection_size` by h2r_weight (Sak et al., 2014).
+
+    The cell state keeps hidden_size, so large cells come with small recurrent products. States are the projected output and the cell.
+
+    >>> from gluon.contrib.rnn import LSTMPCell
+    >>> cell = LSTMPCell(hidden_size=5, projection_size=2)
+    >>> cell.initialize()
+    >>> output, states = cell(nd.ones((1, 3)), cell.begin_state(batch_size=1))
+    >>> output.shape, states[1].shape
+    ((1, 2), (1, 5))
+    """
 
     # Bounds of the absolute values of cell and output, for classes that have them.
     _cell_clip = _projection_clip = None
