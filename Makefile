@@ -12,7 +12,7 @@ SEED ?= 1
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help venv quickstart test slow gpu hostile chaos original mutants lint format report bench reference docs
+.PHONY: help venv quickstart test slow gpu hostile chaos original mutants lint stubs format report bench reference docs
 .DEFAULT_GOAL := help
 
 help:
@@ -25,7 +25,8 @@ help:
 	@echo "make original    what is compared with the original MXNet 1.9.1, which is installed into $(ORIGINAL)"
 	@echo "make mutants     $(MUTANTS) small faults in the source, and whether the tests notice; logs/mutants.json"
 	@echo "make docs        the documentation site, without network, into build/docs; a warning or a broken link is an error"
-	@echo "make lint        ruff check, ruff format --check, mypy, README tables against logs/"
+	@echo "make lint        ruff check, ruff format --check, mypy, type stubs, README tables against logs/"
+	@echo "make stubs       rewrite the type stubs (.pyi) that lie beside the sources"
 	@echo "make format      let ruff fix and format"
 	@echo "make report      rewrite the tables and plots of README.md from logs/"
 	@echo "make bench       imports, training steps, operators and networks, timed against PyTorch"
@@ -90,7 +91,11 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python packaging/stubs.py --check
 	$(BIN)/python scripts/report.py --check
+
+stubs: $(STAMP)
+	$(BIN)/python packaging/stubs.py
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -90,7 +90,7 @@ def __getattr__(name: str):
 
 
 def __dir__():
-    return sorted({*globals(), *_MODULES, *_VALUES})
+    return late_names.offered(globals(), {*_MODULES, *_VALUES})
 
 
 tracebacks.install()

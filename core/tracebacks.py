@@ -35,28 +35,25 @@ def install() -> None:
 
 
 @contextlib.contextmanager
-def shortened(error: BaseException) -> Iterator[BaseException]:
+def shortened(error: BaseException) -> Iterator[str]:
     """The error for a while with the user's frames alone, without causes that no line of the user's had a part in.
 
-    A note says how many frames are left out.
+    Gives a line that says how many frames are left out, "" for none.
     """
     kept, count = _of_user(error.__traceback__)
     if _full or not count or kept is None:  # an error of our own threads stays whole
-        yield error
+        yield ""
         return
     before = error.__traceback__, error.__cause__, error.__suppress_context__
-    notes = list(getattr(error, "__notes__", ()))
     origin = error.__cause__ or error.__context__
     hides = origin is not None and _of_user(origin.__traceback__)[0] is None
     error.__traceback__ = kept
     error.__cause__ = None if hides else before[1]
     error.__suppress_context__ = hides or before[2]
-    error.add_note(f"({count} frames inside of the library are left out: MXNET_FULL_TRACEBACK=1 shows them)")
     try:
-        yield error
+        yield f"({count} frames inside of the library are left out: MXNET_FULL_TRACEBACK=1 shows them)\n"
     finally:
         error.__traceback__, error.__cause__, error.__suppress_context__ = before
-        error.__notes__[:] = notes
 
 
 def _of_user(traceback: TracebackType | None) -> tuple[TracebackType | None, int]:
@@ -78,10 +75,12 @@ def _is_ours(frame: FrameType) -> bool:
 
 
 def _print(kind, error, traceback) -> None:
-    with shortened(error):
+    with shortened(error) as line:
+        sys.stderr.write(line)
         sys.__excepthook__(kind, error, error.__traceback__)
 
 
 def _show(shell, kind, error, traceback, tb_offset=None) -> None:
-    with shortened(error):
+    with shortened(error) as line:
+        sys.stderr.write(line)
         shell.showtraceback((kind, error, error.__traceback__), tb_offset=tb_offset)

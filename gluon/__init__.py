@@ -6,6 +6,7 @@ check_core()
 
 import importlib  # noqa: E402
 
+from core import late_names  # noqa: E402
 from core.base import UnknownName  # noqa: E402
 from gluon import block, loss, nn, parameter, rnn, trainer  # noqa: E402
 from gluon.block import Block, HybridBlock, SymbolBlock  # noqa: E402
@@ -25,4 +26,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_ROOMS})
+    return late_names.offered(globals(), _ROOMS)

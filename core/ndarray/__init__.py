@@ -72,7 +72,7 @@ def __getattr__(name: str):
 
 
 def __dir__():
-    return sorted({*globals(), *TABLE, *OF_NUMBERS, *_NAMESPACES, *_FILES})
+    return late_names.offered(globals(), {*TABLE, *OF_NUMBERS, *_NAMESPACES, *_FILES})
 
 
 __all__ = [

@@ -8,7 +8,7 @@ import inspect
 
 import numpy as onp
 
-from core import ops  # the table must be full before functions are looked up in it
+from core import late_names, ops  # the table must be full before functions are looked up in it
 from core.base import UnknownName
 from core.dispatch import operator_function, own
 from core.numpy.keywords import explained
@@ -69,7 +69,7 @@ def _apart(function):
 
 def __dir__():
     functions = importlib.import_module("core.numpy.functions")
-    return sorted({n for n in {*globals(), *dir(functions), *_SUBMODULES} if not n.startswith("_")})
+    return late_names.offered({**vars(functions), **globals()}, _SUBMODULES)
 
 
 __all__ = ["array", "empty", "ndarray"]

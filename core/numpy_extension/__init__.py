@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from core import ops  # the table must be full before functions are looked up in it
+from core import late_names, ops  # the table must be full before functions are looked up in it
 from core.base import UnknownName
 from core.context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
 from core.dispatch import operator_function
@@ -50,7 +50,7 @@ def __getattr__(name: str):
 
 
 def __dir__():
-    return sorted({n for n in {*globals(), *TABLE, *_SUBMODULES, *_CONTROL_FLOW} if not n.startswith("_")})
+    return late_names.offered(globals(), {*TABLE, *_SUBMODULES, *_CONTROL_FLOW})
 
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from core import ops
+from core import late_names, ops
 from core.base import NotImplementedForSymbol, UnknownName
 from core.ops.registry import TABLE
 from core.symbol.compose import Namespace, documented_front
@@ -61,7 +61,7 @@ def __getattr__(name: str):
 
 
 def __dir__():
-    return sorted({*globals(), *TABLE, *_NAMESPACES, *_MODULES})
+    return late_names.offered(globals(), {*TABLE, *_NAMESPACES, *_MODULES})
 
 
 __all__ = [

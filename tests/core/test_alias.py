@@ -128,7 +128,7 @@ for line in open("lines.txt"):
 
 def test_every_missing_name_says_where_it_is_missing(tmp_path, root):
     lines = {
-        "mxnet.sparkle": "mxnet has no 'sparkle'",
+        "mxnet.sparkle": "mxnet has no part 'sparkle'",
         "import mxnet.gluon.sparkle": "mxnet.gluon.sparkle is not part of this project",
         "from mxnet.sparkle import glitter": "mxnet.sparkle is not part of this project",
         "mxnet.nd.softmx": "nd has no function 'softmx'. Did you mean 'softmax'?",
