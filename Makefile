@@ -78,7 +78,8 @@ original: $(STAMP) $(ORIGINAL)/.installed
 mutants: $(STAMP)
 	$(BIN)/python -m tests.tools.mutants --count $(MUTANTS) --seed $(SEED) --jobs $(JOBS) --report logs/mutants.json
 
-# Sphinx and what runs notebooks come with the first call; tutorials are run again when they change.
+# Sphinx and what runs notebooks come with the first call; tutorials are run again when they change
+# (DOCS_EXECUTE=off: not at all, pages are without what they print).
 $(VENV)/.docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	@touch $@

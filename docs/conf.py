@@ -21,7 +21,13 @@ project = "Gluon on Triton"
 author = "the authors"
 copyright = "the authors"
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton", "docs.extensions.api_reference"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx_copybutton",
+    "docs.extensions.api_reference",
+    "docs.extensions.notebooks",
+]
 exclude_patterns = ["extensions", "conf.py", "README.md"]
 source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".py": "myst-nb"}
 nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
@@ -29,6 +35,7 @@ nb_execution_mode = os.environ.get("DOCS_EXECUTE", "cache")
 nb_execution_cache_path = str(HERE.parent / "build" / "tutorials")
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
+nb_execution_in_temp = True
 nb_merge_streams = True
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
