@@ -24,45 +24,98 @@ GRAD_REQS = ("write", "add", "null")
 
 
 def is_recording() -> bool:
-    """Whether operators are put on the tape."""
+    """Whether operators are put on the tape.
+
+    >>> with autograd.record():
+    ...     print(autograd.is_recording())
+    True
+    """
     return state.recording
 
 
 def is_training() -> bool:
-    """Whether layers such as Dropout and BatchNorm act as in training."""
+    """Whether layers such as Dropout and BatchNorm act as in training.
+
+    >>> autograd.is_training()
+    False
+    """
     return state.training
 
 
 def set_recording(is_recording: bool) -> bool:
-    """Switches recording; returns what it was before."""
+    """Switches recording; returns what it was before.
+
+    >>> before = autograd.set_recording(True)
+    >>> autograd.set_recording(before)
+    True
+    """
     before = state.recording
     engage(bool(is_recording), state.tracer)
     return before
 
 
 def set_training(train_mode: bool) -> bool:
-    """Switches the training mode; returns what it was before."""
+    """Switches the training mode; returns what it was before.
+
+    >>> before = autograd.set_training(True)
+    >>> autograd.set_training(before)
+    True
+    """
     before, state.training = state.training, bool(train_mode)
     return before
 
 
 def record(train_mode: bool = True) -> Scope:
-    """Scope in which operators are recorded, in training mode unless `train_mode` is False."""
+    """Scope in which operators are recorded, in training mode unless `train_mode` is False.
+
+    Inside, operators on arrays are written down for `backward`; layers such as Dropout and BatchNorm work as in training.
+
+    >>> x = nd.array([1, 2, 3])
+    >>> x.attach_grad()
+    >>> with autograd.record():
+    ...     y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad
+    [2. 4. 6.]
+    <NDArray 3 @cpu(0)>
+    """
     return Scope(True, train_mode)
 
 
 def pause(train_mode: bool = False) -> Scope:
-    """Scope in which nothing is recorded."""
+    """Scope in which nothing is recorded.
+
+    >>> x = nd.array([1, 2])
+    >>> x.attach_grad()
+    >>> with autograd.record():
+    ...     with autograd.pause():
+    ...         constant = x * 2
+    ...     y = x * constant
+    >>> y.backward()
+    >>> x.grad
+    [2. 4.]
+    <NDArray 2 @cpu(0)>
+    """
     return Scope(False, train_mode)
 
 
 def train_mode() -> Scope:
-    """Scope of training behaviour; recording is left as it is."""
+    """Scope of training behaviour; recording is left as it is.
+
+    >>> with autograd.train_mode():
+    ...     print(autograd.is_training(), autograd.is_recording())
+    True False
+    """
     return Scope(None, True)
 
 
 def predict_mode() -> Scope:
-    """Scope of inference behaviour; recording is left as it is."""
+    """Scope of inference behaviour; recording is left as it is.
+
+    >>> with autograd.record(), autograd.predict_mode():
+    ...     print(autograd.is_training(), autograd.is_recording())
+    False True
+    """
     return Scope(None, False)
 
 
@@ -78,7 +131,17 @@ class untraced:
 
 
 def mark_variables(variables, gradients, grad_reqs="write") -> None:
-    """Attaches gradient buffers to arrays; `grad_reqs` is one of write, add, null, for all or one each."""
+    """Attaches gradient buffers to arrays; `grad_reqs` is one of write, add, null, for all or one each.
+
+    >>> x, gradient = nd.array([1, 2]), nd.zeros(2)
+    >>> autograd.mark_variables([x], [gradient])
+    >>> with autograd.record():
+    ...     y = x * x
+    >>> y.backward()
+    >>> gradient
+    [2. 4.]
+    <NDArray 2 @cpu(0)>
+    """
     if not isinstance(variables, (list, tuple)):
         variables, gradients = [variables], [gradients]
     reqs = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else list(grad_reqs)
@@ -96,6 +159,15 @@ def backward(heads, head_grads=None, retain_graph: bool = False, train_mode: boo
     """Computes the gradients of `heads` with respect to every marked array and stores them there.
 
     head_grads: gradients with respect to the heads, None for ones. Without `retain_graph` the tape is freed.
+
+    >>> x = nd.array([1, 2])
+    >>> x.attach_grad()
+    >>> with autograd.record():
+    ...     y, z = x * 2, x * 3
+    >>> autograd.backward([y, z])
+    >>> x.grad
+    [5. 5.]
+    <NDArray 2 @cpu(0)>
     """
     heads = as_list(heads)
     vacated: list[Leaf] = []
@@ -119,6 +191,19 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph: boo
 
     With `create_graph` the result can be differentiated again. `retain_graph` defaults to `create_graph`.
     The result is a list, also for a single variable.
+
+    >>> x = nd.array([1, 2])
+    >>> x.attach_grad()
+    >>> with autograd.record():
+    ...     y = x**3
+    ...     slope = autograd.grad(y, x, create_graph=True)[0]
+    >>> slope.backward()
+    >>> slope
+    [ 3. 12.]
+    <NDArray 2 @cpu(0)>
+    >>> x.grad
+    [ 6. 12.]
+    <NDArray 2 @cpu(0)>
     """
     heads, variables = as_list(heads), as_list(variables)
     if not variables:
@@ -163,6 +248,20 @@ class Function:
 
     `save_for_backward(*arrays)` in forward; `self.saved_tensors` in backward, which gets one gradient per output
     and returns one per input.
+
+    >>> class Doubling(autograd.Function):
+    ...     def forward(self, x):
+    ...         return x * 2
+    ...     def backward(self, dy):
+    ...         return dy * 2
+    >>> x = nd.array([1, 2])
+    >>> x.attach_grad()
+    >>> with autograd.record():
+    ...     y = Doubling()(x)
+    >>> y.backward()
+    >>> x.grad
+    [2. 2.]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self):

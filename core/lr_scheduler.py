@@ -17,6 +17,10 @@ class LRScheduler:
 
     For the first `warmup_steps` updates the rate is `warmup_begin_lr` (`warmup_mode="constant"`) or rises linearly from
     it to `base_lr` (`"linear"`).
+
+    >>> schedule = lr_scheduler.LRScheduler(base_lr=0.1, warmup_steps=4)
+    >>> schedule.get_warmup_lr(2)
+    0.05
     """
 
     def __init__(self, base_lr=0.01, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"):
@@ -47,7 +51,12 @@ class LRScheduler:
 
 
 class FactorScheduler(LRScheduler):
-    """Multiplies the rate by `factor` after every `step` updates, down to `stop_factor_lr`."""
+    """Multiplies the rate by `factor` after every `step` updates, down to `stop_factor_lr`.
+
+    >>> schedule = lr_scheduler.FactorScheduler(step=10, factor=0.5, base_lr=1)
+    >>> [schedule(step) for step in (1, 11, 21)]
+    [1, 0.5, 0.25]
+    """
 
     def __init__(
         self,
@@ -81,7 +90,12 @@ class FactorScheduler(LRScheduler):
 
 
 class MultiFactorScheduler(LRScheduler):
-    """Multiplies the rate by `factor` once the number of updates passes each of the increasing numbers in `step`."""
+    """Multiplies the rate by `factor` once the number of updates passes each of the increasing numbers in `step`.
+
+    >>> schedule = lr_scheduler.MultiFactorScheduler(step=[10, 20], factor=0.1, base_lr=1)
+    >>> [round(schedule(step), 4) for step in (1, 11, 21)]
+    [1, 0.1, 0.01]
+    """
 
     def __init__(self, step, factor=1, base_lr=0.01, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"):
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
@@ -133,7 +147,12 @@ class _DecayToMaxUpdate(LRScheduler):
 
 
 class PolyScheduler(_DecayToMaxUpdate):
-    """Falls like a polynomial of power `pwr` from `base_lr` to `final_lr` over `max_update` updates."""
+    """Falls like a polynomial of power `pwr` from `base_lr` to `final_lr` over `max_update` updates.
+
+    >>> schedule = lr_scheduler.PolyScheduler(max_update=10, base_lr=1, pwr=2)
+    >>> [round(schedule(step), 4) for step in (0, 5, 10)]
+    [1.0, 0.25, 0.0]
+    """
 
     def __init__(
         self,
@@ -153,7 +172,12 @@ class PolyScheduler(_DecayToMaxUpdate):
 
 
 class CosineScheduler(_DecayToMaxUpdate):
-    """Falls along half a cosine from `base_lr` to `final_lr` in `max_update` updates (Loshchilov and Hutter, 2017)."""
+    """Falls along half a cosine from `base_lr` to `final_lr` in `max_update` updates (Loshchilov and Hutter, 2017).
+
+    >>> schedule = lr_scheduler.CosineScheduler(max_update=10, base_lr=1)
+    >>> [round(schedule(step), 4) for step in (0, 5, 10)]
+    [1.0, 0.5, 0.0]
+    """
 
     def __init__(self, max_update, base_lr=0.01, final_lr=0, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"):
         super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)

@@ -32,6 +32,12 @@ def seed(seed_state: int, ctx: Context | str = "all", device: Context | None = N
     """Starts every stream anew (or only that of `ctx`, MXNet 2: `device`) so that samplers, dropout and shuffles repeat.
 
     ctx: a context, or a device type, whose first device is meant.
+
+    >>> mx.random.seed(7)
+    >>> a = nd.random.uniform(shape=2)
+    >>> mx.random.seed(7)
+    >>> bool((a == nd.random.uniform(shape=2)).min().asscalar())
+    True
     """
     ctx = device or ctx
     try:
@@ -72,13 +78,24 @@ def replayed(keys: Iterable[int]) -> Iterator[None]:
 
 
 def get_state() -> dict:
-    """The whole random state as plain numbers, for checkpoints."""
+    """The whole random state as plain numbers, for checkpoints.
+
+    >>> state = mx.random.get_state()
+    >>> a = nd.random.uniform(shape=2)
+    >>> mx.random.set_state(state)
+    >>> bool((a == nd.random.uniform(shape=2)).min().asscalar())
+    True
+    """
     streams = {f"{kind}({index})": [s.seed, s.counter] for (kind, index), s in sorted(_streams.items())}
     return {"seed": _default_seed, "streams": streams}
 
 
 def set_state(state: dict) -> None:
-    """Puts back what `get_state` gave."""
+    """Puts back what `get_state` gave.
+
+    >>> state = mx.random.get_state()
+    >>> mx.random.set_state(state)
+    """
     global _default_seed
     _default_seed = int(state["seed"])
     _streams.clear()

@@ -37,6 +37,14 @@ class MXRecordIO:
 
     What is written takes the place of the file `uri` on `close`. Raises MXNetError for a file that cannot be opened,
     for damage (with file and offset), and when a forked process writes into its parent's file.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "file.rec")
+    >>> writer = recordio.MXRecordIO(path, "w")
+    >>> writer.write(b"first")
+    >>> writer.close()
+    >>> recordio.MXRecordIO(path, "r").read()
+    b'first'
     """
 
     def __init__(self, uri: str, flag: str):
@@ -156,6 +164,15 @@ class MXIndexedRecordIO(MXRecordIO):
     """Records with an index file of lines `key TAB offset`, for random access by key.
 
     `key_type` turns the text of a key into the key. `keys` lists them in file order, `idx` maps them to offsets.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "file")
+    >>> writer = recordio.MXIndexedRecordIO(path + ".idx", path + ".rec", "w")
+    >>> for key in range(3):
+    ...     writer.write_idx(key, b"record %d" % key)
+    >>> writer.close()
+    >>> recordio.MXIndexedRecordIO(path + ".idx", path + ".rec", "r").read_idx(1)
+    b'record 1'
     """
 
     def __init__(self, idx_path: str, uri: str, flag: str, key_type: type = int):
@@ -228,7 +245,12 @@ class MXIndexedRecordIO(MXRecordIO):
 
 
 def pack(header: IRHeader, s: bytes) -> bytes:
-    """Bytes of an image record: the header, its labels as float32 unless there is a single number, and `s`."""
+    """Bytes of an image record: the header, its labels as float32 unless there is a single number, and `s`.
+
+    >>> header, content = recordio.unpack(recordio.pack(recordio.IRHeader(0, 3.0, 7, 0), b"content"))
+    >>> header.label, header.id, content
+    (3.0, 7, b'content')
+    """
     _, label, number, second = header
     if isinstance(label, numbers.Number):
         return struct.pack(HEADER_LAYOUT, 0, label, number, second) + s
@@ -237,7 +259,12 @@ def pack(header: IRHeader, s: bytes) -> bytes:
 
 
 def unpack(s: bytes) -> tuple[IRHeader, bytes]:
-    """The header and the content of an image record; several labels come as a float32 array."""
+    """The header and the content of an image record; several labels come as a float32 array.
+
+    >>> header, content = recordio.unpack(recordio.pack(recordio.IRHeader(0, [1.0, 2.0], 7, 0), b"content"))
+    >>> header.label
+    array([1., 2.], dtype=float32)
+    """
     if len(s) < HEADER_SIZE:
         raise MXNetError(
             f"an image record begins with {HEADER_SIZE} bytes of header; this one has {len(s)} bytes in all"
@@ -256,6 +283,10 @@ def pack_img(header: IRHeader, img: np.ndarray, quality: int = 95, img_fmt: str 
     """The record of an image in BGR order, (height, width, 3), or gray, (height, width), uint8.
 
     `quality` is 1..100 for ".jpg" and the compression level 0..9 for ".png".
+
+    >>> record = recordio.pack_img(recordio.IRHeader(0, 3.0, 0, 0), onp.zeros((4, 5, 3), "uint8"), img_fmt=".png")
+    >>> recordio.unpack_img(record)[1].shape
+    (4, 5, 3)
     """
     from core.image.codec import encode
 
@@ -263,7 +294,13 @@ def pack_img(header: IRHeader, img: np.ndarray, quality: int = 95, img_fmt: str 
 
 
 def unpack_img(s: bytes, iscolor: int = -1) -> tuple[IRHeader, np.ndarray]:
-    """The header and the image of a record, in BGR order; `iscolor` 1 colour, 0 gray (height, width), -1 as stored."""
+    """The header and the image of a record, in BGR order; `iscolor` 1 colour, 0 gray (height, width), -1 as stored.
+
+    >>> record = recordio.pack_img(recordio.IRHeader(0, 3.0, 0, 0), onp.zeros((4, 5, 3), "uint8"), img_fmt=".png")
+    >>> header, picture = recordio.unpack_img(record)
+    >>> header.label, picture.shape
+    (3.0, (4, 5, 3))
+    """
     from core.image.codec import decode
 
     header, content = unpack(s)

@@ -156,6 +156,11 @@ class F1(_Decided):
     class_type: "binary" (labels 0 and 1; predictions of one score, or of two), "multiclass" (labels are classes),
     "multilabel" (labels are 0 or 1 for each class). threshold: scores above it stand for 1, a number or one per class.
     average: "micro" of all decisions together, "macro" the mean of the classes, None an array of one figure per class.
+
+    >>> f1 = gluon.metric.F1()
+    >>> f1.update(np.array([0, 1, 1]), np.array([[0.9, 0.1], [0.7, 0.3], [0.2, 0.8]]))
+    >>> f1.get()
+    ('f1', np.float64(0.6666666666666666))
     """
 
     def __init__(
@@ -170,7 +175,13 @@ class F1(_Decided):
 
 @_register
 class Fbeta(F1):
-    """`F1` in which recall counts `beta` times as much as precision."""
+    """`F1` in which recall counts `beta` times as much as precision.
+
+    >>> fbeta = gluon.metric.Fbeta(beta=2)
+    >>> fbeta.update(np.array([0, 1, 1]), np.array([[0.9, 0.1], [0.7, 0.3], [0.2, 0.8]]))
+    >>> fbeta.get()
+    ('fbeta', np.float64(0.5555555555555556))
+    """
 
     def __init__(
         self, name="fbeta", output_names=None, label_names=None, class_type="binary", beta=1, threshold=0.5,
@@ -182,7 +193,13 @@ class Fbeta(F1):
 
 @_register
 class MCC(_Decided):
-    """Matthews correlation coefficient of two classes."""
+    """Matthews correlation coefficient of two classes.
+
+    >>> mcc = gluon.metric.MCC()
+    >>> mcc.update(np.array([0, 1, 1]), np.array([[0.9, 0.1], [0.7, 0.3], [0.2, 0.8]]))
+    >>> mcc.get()
+    ('mcc', np.float64(0.5))
+    """
 
     def __init__(self, name="mcc", output_names=None, label_names=None):
         super().__init__(name, output_names, label_names)
@@ -199,6 +216,11 @@ class BinaryAccuracy(_Second):
     """Share of correct decisions between 0 and 1.
 
     A prediction above `threshold` (one, or one per class) stands for 1.
+
+    >>> accuracy = gluon.metric.BinaryAccuracy()
+    >>> accuracy.update(np.array([0, 1]), np.array([0.7, 0.9]))
+    >>> accuracy.get()
+    ('binary_accuracy', np.float64(0.5))
     """
 
     def __init__(self, name="binary_accuracy", output_names=None, label_names=None, threshold=0.5):
@@ -218,6 +240,11 @@ class CrossEntropy(_Second):
     """Mean of -log(probability of the label), which is `eps` at least; `ignore_label` does not count.
 
     Predictions have the classes along `axis`, labels their other axes; `from_logits`: predictions go through a softmax.
+
+    >>> entropy = gluon.metric.CrossEntropy()
+    >>> entropy.update(np.array([1]), np.array([[0.5, 0.5]]))
+    >>> entropy.get()
+    ('cross-entropy', np.float64(0.6931471824645996))
     """
 
     def __init__(
@@ -244,7 +271,13 @@ class CrossEntropy(_Second):
 
 @_register
 class Perplexity(CrossEntropy):
-    """exp of the mean `CrossEntropy`."""
+    """exp of the mean `CrossEntropy`.
+
+    >>> perplexity = gluon.metric.Perplexity()
+    >>> perplexity.update(np.array([1, 0]), np.array([[0.5, 0.5], [0.25, 0.75]]))
+    >>> perplexity.get()
+    ('perplexity', np.float64(2.828427132826954))
+    """
 
     def __init__(
         self, eps=1e-12, ignore_label=None, axis=-1, from_logits=False, name="perplexity", output_names=None,
@@ -271,7 +304,15 @@ class _Deviation(_Second):
 
 @_register
 class MAE(_Deviation):
-    """Mean absolute error."""
+    """Mean absolute error.
+
+    ``mean |label - prediction|`` over all instances, of all batches together, as in MXNet 2.
+
+    >>> mae = gluon.metric.MAE()
+    >>> mae.update(np.array([1, 2]), np.array([2, 4]))
+    >>> mae.get()
+    ('mae', np.float64(1.5))
+    """
 
     def __init__(self, name="mae", output_names=None, label_names=None):
         super().__init__(name, output_names, label_names)
@@ -282,7 +323,15 @@ class MAE(_Deviation):
 
 @_register
 class MSE(_Deviation):
-    """Mean squared error."""
+    """Mean squared error.
+
+    ``mean (label - prediction)^2`` over all instances, of all batches together, as in MXNet 2.
+
+    >>> mse = gluon.metric.MSE()
+    >>> mse.update(np.array([1, 2]), np.array([2, 4]))
+    >>> mse.get()
+    ('mse', np.float64(2.5))
+    """
 
     def __init__(self, name="mse", output_names=None, label_names=None):
         super().__init__(name, output_names, label_names)
@@ -290,7 +339,13 @@ class MSE(_Deviation):
 
 @_register
 class RMSE(MSE):
-    """Root of the mean squared error of all samples."""
+    """Root of the mean squared error of all samples.
+
+    >>> rmse = gluon.metric.RMSE()
+    >>> rmse.update(np.array([1, 2]), np.array([2, 4]))
+    >>> rmse.get()
+    ('rmse', np.float64(1.5811388300841898))
+    """
 
     def __init__(self, name="rmse", output_names=None, label_names=None):
         super().__init__(name, output_names, label_names)
@@ -302,7 +357,13 @@ class RMSE(MSE):
 @_register
 @_alias("pearsonr")
 class PearsonCorrelation(_Second, first.PearsonCorrelation):
-    """Pearson's correlation of all labels and predictions."""
+    """Pearson's correlation of all labels and predictions.
+
+    >>> correlation = gluon.metric.PearsonCorrelation()
+    >>> correlation.update(np.array([1, 2, 3]), np.array([2, 4, 6]))
+    >>> correlation.get()
+    ('pearsonr', np.float64(1.0))
+    """
 
     def __init__(self, name="pearsonr", output_names=None, label_names=None):
         first.PearsonCorrelation.__init__(self, name, output_names, label_names, average="micro")
@@ -310,7 +371,13 @@ class PearsonCorrelation(_Second, first.PearsonCorrelation):
 
 @_register
 class MeanPairwiseDistance(_Second):
-    """Mean p-norm of the differences between rows of labels and predictions."""
+    """Mean p-norm of the differences between rows of labels and predictions.
+
+    >>> distance = gluon.metric.MeanPairwiseDistance()
+    >>> distance.update(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]]))
+    >>> distance.get()
+    ('mpd', np.float64(5.0))
+    """
 
     def __init__(self, name="mpd", output_names=None, label_names=None, p=2):
         super().__init__(name, output_names, label_names, p=p)
@@ -325,7 +392,13 @@ class MeanPairwiseDistance(_Second):
 
 @_register
 class MeanCosineSimilarity(_Second):
-    """Mean cosine between labels and predictions along the last axis; `eps` bounds the product of the norms."""
+    """Mean cosine between labels and predictions along the last axis; `eps` bounds the product of the norms.
+
+    >>> similarity = gluon.metric.MeanCosineSimilarity()
+    >>> similarity.update(np.array([[1.0, 0.0]]), np.array([[1.0, 1.0]]))
+    >>> similarity.get()
+    ('cos_sim', np.float64(0.7071067690849304))
+    """
 
     def __init__(self, name="cos_sim", output_names=None, label_names=None, eps=1e-8):
         super().__init__(name, output_names, label_names, eps=eps)

@@ -33,7 +33,11 @@ EIGENVECTORS = np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140],
 
 
 class Augmenter:
-    """Base of the augmenters; keywords given to it are what `dumps` tells."""
+    """Base of the augmenters; keywords given to it are what `dumps` tells.
+
+    >>> isinstance(image.ResizeAug(4), image.Augmenter)
+    True
+    """
 
     def __init__(self, **kwargs):
         self._kwargs = {key: _plain(value) for key, value in kwargs.items()}
@@ -47,7 +51,11 @@ class Augmenter:
 
 
 class SequentialAug(Augmenter):
-    """Applies augmenters one after another."""
+    """Applies augmenters one after another.
+
+    >>> image.SequentialAug([image.ResizeAug(8), image.CenterCropAug((4, 4))])(nd.zeros((10, 20, 3), dtype="uint8")).shape
+    (4, 4, 3)
+    """
 
     def __init__(self, ts: list[Augmenter]):
         super().__init__()
@@ -63,7 +71,11 @@ class SequentialAug(Augmenter):
 
 
 class RandomOrderAug(SequentialAug):
-    """Applies augmenters in random order."""
+    """Applies augmenters in random order.
+
+    >>> image.RandomOrderAug([image.CastAug()])(nd.zeros((2, 2, 3), dtype="uint8")).dtype
+    <class 'numpy.float32'>
+    """
 
     def __call__(self, src):
         order = list(self.ts)
@@ -74,7 +86,11 @@ class RandomOrderAug(SequentialAug):
 
 
 class ResizeAug(Augmenter):
-    """Shorter edge to `size`."""
+    """Shorter edge to `size`.
+
+    >>> image.ResizeAug(4)(nd.zeros((8, 16, 3), dtype="uint8")).shape
+    (4, 8, 3)
+    """
 
     def __init__(self, size: int, interp: int = 2):
         super().__init__(size=size, interp=interp)
@@ -85,7 +101,11 @@ class ResizeAug(Augmenter):
 
 
 class ForceResizeAug(Augmenter):
-    """To `size` = (width, height), whatever the aspect."""
+    """To `size` = (width, height), whatever the aspect.
+
+    >>> image.ForceResizeAug((4, 2))(nd.zeros((8, 16, 3), dtype="uint8")).shape
+    (2, 4, 3)
+    """
 
     def __init__(self, size: tuple[int, int], interp: int = 2):
         super().__init__(size=size, interp=interp)
@@ -96,7 +116,11 @@ class ForceResizeAug(Augmenter):
 
 
 class RandomCropAug(Augmenter):
-    """A window of `size` = (width, height) anywhere."""
+    """A window of `size` = (width, height) anywhere.
+
+    >>> image.RandomCropAug((4, 2))(nd.zeros((8, 8, 3))).shape
+    (2, 4, 3)
+    """
 
     def __init__(self, size: tuple[int, int], interp: int = 2):
         super().__init__(size=size, interp=interp)
@@ -107,7 +131,11 @@ class RandomCropAug(Augmenter):
 
 
 class RandomSizedCropAug(Augmenter):
-    """A window of random area and aspect, resized; see `random_size_crop`."""
+    """A window of random area and aspect, resized; see `random_size_crop`.
+
+    >>> image.RandomSizedCropAug((4, 4), 0.5, (0.9, 1.1))(nd.zeros((8, 8, 3))).shape
+    (4, 4, 3)
+    """
 
     def __init__(self, size: tuple[int, int], area, ratio: tuple[float, float], interp: int = 2, **kwargs):
         area = kwargs.pop("min_area", area)
@@ -121,7 +149,11 @@ class RandomSizedCropAug(Augmenter):
 
 
 class CenterCropAug(Augmenter):
-    """The middle window of `size` = (width, height)."""
+    """The middle window of `size` = (width, height).
+
+    >>> image.CenterCropAug((4, 2))(nd.zeros((8, 8, 3))).shape
+    (2, 4, 3)
+    """
 
     def __init__(self, size: tuple[int, int], interp: int = 2):
         super().__init__(size=size, interp=interp)
@@ -132,7 +164,12 @@ class CenterCropAug(Augmenter):
 
 
 class BrightnessJitterAug(Augmenter):
-    """Multiplies by 1 + u, u evenly in [-brightness, brightness]."""
+    """Multiplies by 1 + u, u evenly in [-brightness, brightness].
+
+    >>> image.BrightnessJitterAug(0)(nd.ones((1, 1, 3)))
+    [[[1. 1. 1.]]]
+    <NDArray 1x1x3 @cpu(0)>
+    """
 
     def __init__(self, brightness: float):
         super().__init__(brightness=brightness)
@@ -144,7 +181,11 @@ class BrightnessJitterAug(Augmenter):
 
 
 class ContrastJitterAug(Augmenter):
-    """Mixes with the mean luma: alpha * image + (1 - alpha) * luma, alpha = 1 + u."""
+    """Mixes with the mean luma: alpha * image + (1 - alpha) * luma, alpha = 1 + u.
+
+    >>> image.ContrastJitterAug(0)(nd.ones((1, 1, 3))).shape
+    (1, 1, 3)
+    """
 
     def __init__(self, contrast: float):
         super().__init__(contrast=contrast)
@@ -156,7 +197,11 @@ class ContrastJitterAug(Augmenter):
 
 
 class SaturationJitterAug(Augmenter):
-    """Mixes with the gray image: alpha * image + (1 - alpha) * gray, alpha = 1 + u."""
+    """Mixes with the gray image: alpha * image + (1 - alpha) * gray, alpha = 1 + u.
+
+    >>> image.SaturationJitterAug(0)(nd.ones((1, 1, 3))).shape
+    (1, 1, 3)
+    """
 
     def __init__(self, saturation: float):
         super().__init__(saturation=saturation)
@@ -168,7 +213,11 @@ class SaturationJitterAug(Augmenter):
 
 
 class HueJitterAug(Augmenter):
-    """Turns the colours in the YIQ space by pi * u, u evenly in [-hue, hue]."""
+    """Turns the colours in the YIQ space by pi * u, u evenly in [-hue, hue].
+
+    >>> image.HueJitterAug(0)(nd.ones((1, 1, 3))).shape
+    (1, 1, 3)
+    """
 
     def __init__(self, hue: float):
         super().__init__(hue=hue)
@@ -183,7 +232,11 @@ class HueJitterAug(Augmenter):
 
 
 class ColorJitterAug(RandomOrderAug):
-    """Brightness, contrast and saturation in random order."""
+    """Brightness, contrast and saturation in random order.
+
+    >>> image.ColorJitterAug(0.1, 0.1, 0.1)(nd.ones((1, 1, 3))).shape
+    (1, 1, 3)
+    """
 
     def __init__(self, brightness: float, contrast: float, saturation: float):
         jitters = ((BrightnessJitterAug, brightness), (ContrastJitterAug, contrast), (SaturationJitterAug, saturation))
@@ -191,7 +244,12 @@ class ColorJitterAug(RandomOrderAug):
 
 
 class LightingAug(Augmenter):
-    """Adds a random combination of the principal components of the colours (Krizhevsky et al., 2012)."""
+    """Adds a random combination of the principal components of the colours (Krizhevsky et al., 2012).
+
+    >>> image.LightingAug(0, nd.zeros(3).asnumpy(), nd.zeros((3, 3)).asnumpy())(nd.ones((1, 1, 3)))
+    [[[1. 1. 1.]]]
+    <NDArray 1x1x3 @cpu(0)>
+    """
 
     def __init__(self, alphastd: float, eigval, eigvec):
         super().__init__(alphastd=alphastd, eigval=eigval, eigvec=eigvec)
@@ -204,7 +262,12 @@ class LightingAug(Augmenter):
 
 
 class ColorNormalizeAug(Augmenter):
-    """(image - mean) / std by channel; either may be None."""
+    """(image - mean) / std by channel; either may be None.
+
+    >>> image.ColorNormalizeAug(nd.array([0.5, 0.5, 0.5]), nd.array([0.5, 0.25, 1]))(nd.ones((1, 1, 3)))
+    [[[1.  2.  0.5]]]
+    <NDArray 1x1x3 @cpu(0)>
+    """
 
     def __init__(self, mean, std):
         super().__init__(mean=mean, std=std)
@@ -215,7 +278,12 @@ class ColorNormalizeAug(Augmenter):
 
 
 class RandomGrayAug(Augmenter):
-    """Gray with probability `p`."""
+    """Gray with probability `p`.
+
+    >>> image.RandomGrayAug(1)(nd.array([[[100, 0, 0]]]))
+    [[[21. 21. 21.]]]
+    <NDArray 1x1x3 @cpu(0)>
+    """
 
     def __init__(self, p: float):
         super().__init__(p=p)
@@ -226,7 +294,13 @@ class RandomGrayAug(Augmenter):
 
 
 class HorizontalFlipAug(Augmenter):
-    """Left and right exchanged with probability `p`."""
+    """Left and right exchanged with probability `p`.
+
+    >>> image.HorizontalFlipAug(1)(nd.array([[[1], [2]]]))
+    [[[2.]
+      [1.]]]
+    <NDArray 1x2x1 @cpu(0)>
+    """
 
     def __init__(self, p: float):
         super().__init__(p=p)
@@ -239,7 +313,11 @@ class HorizontalFlipAug(Augmenter):
 
 
 class CastAug(Augmenter):
-    """Another dtype, float32 by default."""
+    """Another dtype, float32 by default.
+
+    >>> image.CastAug()(nd.ones((1, 1, 3), dtype="uint8")).dtype
+    <class 'numpy.float32'>
+    """
 
     def __init__(self, typ="float32"):
         super().__init__(type=typ)
@@ -268,6 +346,9 @@ def CreateAugmenter(
     """The usual augmenters for images of `data_shape` = (channels, height, width), in their usual order.
 
     `mean` and `std`: arrays by channel, True for ImageNet's, None for none. `rand_resize` needs `rand_crop`.
+
+    >>> [type(a).__name__ for a in image.CreateAugmenter((3, 4, 4), resize=8, rand_mirror=True)]
+    ['ResizeAug', 'CenterCropAug', 'HorizontalFlipAug', 'CastAug']
     """
     size = (data_shape[2], data_shape[1])
     chain: list[Augmenter] = [ResizeAug(resize, inter_method)] if resize > 0 else []

@@ -41,7 +41,12 @@ class DetAugmenter(Augmenter):
 
 
 class DetBorrowAug(DetAugmenter):
-    """An augmenter of images alone, which leaves the boxes where they are."""
+    """An augmenter of images alone, which leaves the boxes where they are.
+
+    >>> picture, label = image.DetBorrowAug(image.CastAug())(nd.zeros((2, 2, 3), dtype="uint8"), onp.zeros((1, 5)))
+    >>> picture.dtype
+    <class 'numpy.float32'>
+    """
 
     def __init__(self, augmenter: Augmenter):
         if not isinstance(augmenter, Augmenter):
@@ -77,7 +82,12 @@ class DetRandomSelectAug(DetAugmenter):
 
 
 class DetHorizontalFlipAug(DetAugmenter):
-    """Left and right exchanged with probability `p`."""
+    """Left and right exchanged with probability `p`.
+
+    >>> picture, label = image.DetHorizontalFlipAug(1)(nd.array([[[1], [2]]]), onp.array([[0, 0.0, 0.0, 0.25, 1.0]]))
+    >>> label
+    array([[0.  , 0.75, 0.  , 1.  , 1.  ]])
+    """
 
     def __init__(self, p: float):
         super().__init__(p=p)
@@ -263,6 +273,9 @@ def CreateDetAugmenter(
 
     The image ends as `data_shape` = (channels, height, width), whatever its aspect was. The other arguments are those
     of `CreateAugmenter`, `DetRandomCropAug` and `DetRandomPadAug`.
+
+    >>> len(image.CreateDetAugmenter((3, 4, 4), rand_mirror=True)) > 1
+    True
     """
     chain: list[DetAugmenter] = [DetBorrowAug(ResizeAug(resize, inter_method))] if resize > 0 else []
     if rand_crop > 0:

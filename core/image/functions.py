@@ -28,6 +28,14 @@ def imread(filename: str, flag: int = 1, to_rgb: bool = True, out=None, *, max_p
 
     `to_rgb=False` gives BGR. `max_pixels`: how many it may have, by default 64,000,000 (`MXNET_MAX_IMAGE_PIXELS`), 0 for
     no limit. Raises MXNetError when the file cannot be read, is no image, or is beyond the limit.
+
+    >>> import os, tempfile
+    >>> from PIL import Image
+    >>> path = os.path.join(tempfile.mkdtemp(), "red.png")
+    >>> Image.new("RGB", (2, 1), "red").save(path)
+    >>> image.imread(path)[0, 0]
+    [255   0   0]
+    <NDArray 3 @cpu(0)>
     """
     name = os.fspath(filename)
     try:
@@ -45,6 +53,13 @@ def imdecode(buf, flag: int = 1, to_rgb: bool = True, out=None, *, max_pixels: f
     """The image in compressed bytes (bytes, bytearray, or a uint8 array); see `imread`.
 
     `out`: an array to write it to.
+
+    >>> import io
+    >>> from PIL import Image
+    >>> buffer = io.BytesIO()
+    >>> Image.new("RGB", (2, 1), "red").save(buffer, "png")
+    >>> image.imdecode(buffer.getvalue()).shape
+    (1, 2, 3)
     """
     if not isinstance(buf, (bytes, bytearray, memoryview)):
         buf = pixels_of(buf).astype(np.uint8, copy=False).tobytes()
@@ -67,6 +82,9 @@ def imresize(src, w: int, h: int, interp: int = 1):
 
     `interp`: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 by the sizes (cubic up, area down, else linear),
     10 one of 0..4 at random. uint8 results are OpenCV's to the bit.
+
+    >>> image.imresize(nd.zeros((4, 6, 3), dtype="uint8"), w=3, h=2).shape
+    (2, 3, 3)
     """
     return _resized(src, w, h, interp)
 
@@ -77,6 +95,9 @@ def copyMakeBorder(src, top: int, bot: int, left: int, right: int, type: int = 0
 
     `type`: 0 constant, 1 repeated edge, 2 mirrored, 3 wrapped, 4 mirrored without repeating the edge. The constant is
     `value`, or `values` by channel: channels without one get 0. MXNetError for what is no single image.
+
+    >>> image.copyMakeBorder(nd.ones((1, 1, 3), dtype="uint8"), 1, 1, 0, 0).shape
+    (3, 1, 3)
     """
     if src.ndim != 3:
         raise MXNetError(f"copyMakeBorder takes an image (height, width, channels), given the shape {src.shape}")
@@ -88,14 +109,22 @@ def copyMakeBorder(src, top: int, bot: int, left: int, right: int, type: int = 0
 
 @on_pixels
 def resize_short(src, size: int, interp: int = 2):
-    """The image with its shorter edge of length `size` and the same aspect."""
+    """The image with its shorter edge of length `size` and the same aspect.
+
+    >>> image.resize_short(nd.zeros((8, 16, 3), dtype="uint8"), 4).shape
+    (4, 8, 3)
+    """
     h, w = src.shape[:2]
     new_h, new_w = (size * h // w, size) if h > w else (size, size * w // h)
     return _resized(src, new_w, new_h, interp)
 
 
 def fixed_crop(src, x0: int, y0: int, w: int, h: int, size: tuple[int, int] | None = None, interp: int = 2):
-    """The window of width `w`, height `h` at (`x0`, `y0`), resized to `size` = (width, height) if given."""
+    """The window of width `w`, height `h` at (`x0`, `y0`), resized to `size` = (width, height) if given.
+
+    >>> image.fixed_crop(nd.zeros((8, 8, 3)), 1, 2, 4, 3).shape
+    (3, 4, 3)
+    """
     out = src[..., y0 : y0 + h, x0 : x0 + w, :]
     if size is None or (w, h) == tuple(size):
         return out
@@ -107,6 +136,10 @@ def random_crop(src, size: tuple[int, int], interp: int = 2):
     """A window of `size` = (width, height) anywhere, smaller of the same aspect (then resized) where it does not fit.
 
     Returns the image and (x0, y0, width, height) of the window.
+
+    >>> picture, window = image.random_crop(nd.zeros((8, 8, 3)), (4, 2))
+    >>> picture.shape, window[2:]
+    ((2, 4, 3), (4, 2))
     """
     h, w = src.shape[-3:-1]
     new_w, new_h = _window((w, h), size)
@@ -116,7 +149,12 @@ def random_crop(src, size: tuple[int, int], interp: int = 2):
 
 @on_pixels
 def center_crop(src, size: tuple[int, int], interp: int = 2):
-    """As `random_crop`, in the middle."""
+    """As `random_crop`, in the middle.
+
+    >>> picture, window = image.center_crop(nd.zeros((8, 8, 3)), (4, 2))
+    >>> picture.shape, window
+    ((2, 4, 3), (2, 3, 4, 2))
+    """
     h, w = src.shape[-3:-1]
     new_w, new_h = _window((w, h), size)
     x0, y0 = (w - new_w) // 2, (h - new_h) // 2
@@ -129,6 +167,10 @@ def random_size_crop(src, size: tuple[int, int], area, ratio: tuple[float, float
 
     `area`: (smallest, largest) share of the image, or the smallest alone; `ratio`: bounds of width / height. After ten
     windows that do not fit the middle is taken. Returns the image and (x0, y0, width, height) of the window.
+
+    >>> picture, window = image.random_size_crop(nd.zeros((8, 8, 3)), (4, 4), 0.5, (0.9, 1.1))
+    >>> picture.shape
+    (4, 4, 3)
     """
     area = kwargs.pop("min_area", area)
     if kwargs:
@@ -146,7 +188,12 @@ def random_size_crop(src, size: tuple[int, int], area, ratio: tuple[float, float
 
 
 def color_normalize(src, mean, std=None):
-    """(image - mean) / std, by channel; either may be None."""
+    """(image - mean) / std, by channel; either may be None.
+
+    >>> image.color_normalize(nd.ones((1, 1, 3)), nd.array([0.5, 0.5, 0.5]), nd.array([0.5, 0.25, 1]))
+    [[[1.  2.  0.5]]]
+    <NDArray 1x1x3 @cpu(0)>
+    """
     pixels = pixels_of(src)
     dtype = pixels.dtype if pixels.dtype.kind == "f" else np.float32
     pixels = pixels.astype(dtype)
@@ -162,6 +209,12 @@ def imrotate(src, rotation_degrees, zoom_in: bool = False, zoom_out: bool = Fals
 
     `rotation_degrees`: a number, or one for each image of a batch. `zoom_in` enlarges until no zeros show, `zoom_out`
     shrinks until nothing is cut off. Raises ValueError or TypeError for other input.
+
+    >>> image.imrotate(nd.arange(9).reshape((1, 3, 3)), 90)
+    [[[2. 5. 8.]
+      [1. 4. 7.]
+      [0. 3. 6.]]]
+    <NDArray 1x3x3 @cpu(0)>
     """
     if zoom_in and zoom_out:
         raise ValueError("zoom_in and zoom_out cannot both be True")
@@ -185,7 +238,11 @@ def imrotate(src, rotation_degrees, zoom_in: bool = False, zoom_out: bool = Fals
 
 
 def random_rotate(src, angle_limits: tuple[float, float], zoom_in: bool = False, zoom_out: bool = False):
-    """`imrotate` by angles drawn evenly between the limits (degrees), one for each image."""
+    """`imrotate` by angles drawn evenly between the limits (degrees), one for each image.
+
+    >>> image.random_rotate(nd.zeros((3, 8, 8)), (-10, 10)).shape
+    (3, 8, 8)
+    """
     if src.ndim == 3:
         return imrotate(src, random.uniform(*angle_limits), zoom_in, zoom_out)
     angles = [random.uniform(*angle_limits) for _ in range(src.shape[0])]

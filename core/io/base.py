@@ -11,7 +11,11 @@ import numpy as np
 
 
 class DataDesc(namedtuple("DataDesc", ["name", "shape"])):
-    """Name, shape, dtype and layout of one input. Equal to, and unpacked as, (name, shape)."""
+    """Name, shape, dtype and layout of one input. Equal to, and unpacked as, (name, shape).
+
+    >>> mx.io.DataDesc("data", (2, 3)).shape
+    (2, 3)
+    """
 
     def __new__(cls, name, shape, dtype=np.float32, layout="NCHW"):
         description = super().__new__(cls, name, shape)
@@ -37,7 +41,12 @@ class DataDesc(namedtuple("DataDesc", ["name", "shape"])):
 
 
 class DataBatch:
-    """Arrays of one batch: `data` and `label` (lists), `pad` (how many samples at the end only fill up), `index`."""
+    """Arrays of one batch: `data` and `label` (lists), `pad` (how many samples at the end only fill up), `index`.
+
+    >>> batch = mx.io.DataBatch(data=[nd.zeros((2, 3))], label=[nd.zeros(2)])
+    >>> batch.data[0].shape
+    (2, 3)
+    """
 
     def __init__(self, data, label=None, pad=None, index=None, bucket_key=None, provide_data=None, provide_label=None):
         for name, value in (("data", data), ("label", label)):
@@ -55,6 +64,10 @@ class DataIter:
     """The protocol: `next()` gives a `DataBatch` or raises StopIteration, `reset()` begins the next pass.
 
     Subclasses define `next`, or `iter_next`, `getdata`, `getlabel`, `getpad`; and `provide_data`, `provide_label`.
+
+    >>> iterator = mx.io.NDArrayIter(nd.zeros((4, 2)), batch_size=2)
+    >>> isinstance(iterator, mx.io.DataIter), iterator.batch_size
+    (True, 2)
     """
 
     def __init__(self, batch_size: int = 0):
@@ -150,7 +163,12 @@ class FileIter(DataIter):
 
 
 class ResizeIter(CurrentBatch):
-    """Gives `size` batches a pass, whatever the length of `data_iter`, which is begun anew when it ends."""
+    """Gives `size` batches a pass, whatever the length of `data_iter`, which is begun anew when it ends.
+
+    >>> iterator = mx.io.ResizeIter(mx.io.NDArrayIter(nd.zeros((4, 2)), batch_size=2), 5)
+    >>> len(list(iterator))
+    5
+    """
 
     def __init__(self, data_iter: DataIter, size: int, reset_internal: bool = True):
         super().__init__(data_iter.batch_size)
@@ -181,6 +199,10 @@ class PrefetchingIter(CurrentBatch):
     """Reads iterators one batch ahead in threads and joins their batches.
 
     `rename_data` and `rename_label`: one dictionary an iterator, old to new names.
+
+    >>> iterator = mx.io.PrefetchingIter(mx.io.NDArrayIter(nd.zeros((4, 2)), batch_size=2))
+    >>> len(list(iterator))
+    2
     """
 
     def __init__(self, iters, rename_data=None, rename_label=None):

@@ -52,11 +52,20 @@ class TableIter(FileIter):
 
 
 class CSVIter(TableIter):
-    """Batches of the rows of CSV files.
+    r"""Batches of the rows of CSV files.
 
     `data_csv`, `label_csv`: a file or a folder of files; without labels they are 0. `data_shape`, `label_shape`: the
     shape of one row. `dtype`: float32 (default), int32 or int64, for both. With `round_batch` the last batch is filled
     from the beginning. Raises MXNetError for files that are absent, empty or of another width.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "file.csv")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("1,2\n3,4\n")
+    >>> next(mx.io.CSVIter(data_csv=path, data_shape=(2,), batch_size=2)).data[0]
+    [[1. 2.]
+     [3. 4.]]
+    <NDArray 2x2 @cpu(0)>
     """
 
     def __init__(
@@ -88,11 +97,19 @@ class CSVIter(TableIter):
 
 
 class LibSVMIter(TableIter):
-    """Batches of sparse rows of LibSVM files, `label index:value ...` with indices from 0, as CSR arrays.
+    r"""Batches of sparse rows of LibSVM files, `label index:value ...` with indices from 0, as CSR arrays.
 
     `data_shape`: (columns,). The labels are the first numbers of the lines, a dense vector, or with `label_libsvm` the
     sparse rows of that file, of `label_shape`. `num_parts`, `part_index`: this iterator's share of the lines. The last
     batch is filled from the beginning.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "file.libsvm")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("1 0:5\n0 2:7\n")
+    >>> next(mx.io.LibSVMIter(data_libsvm=path, data_shape=(3,), batch_size=2)).data[0].asnumpy()
+    array([[5., 0., 0.],
+           [0., 0., 7.]], dtype=float32)
     """
 
     def __init__(

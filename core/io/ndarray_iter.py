@@ -21,6 +21,10 @@ class NDArrayIter(DataIter):
     become float32; `data` and `label` are lists of (name, NDArray), whose new values later batches have. `shuffle`
     draws a new order by `numpy.random` for every pass. ValueError for an unknown `last_batch_handle`, a batch size
     below 1 or fewer samples than the first array has; NotImplementedError for sparse arrays without "discard".
+
+    >>> iterator = mx.io.NDArrayIter(nd.arange(10).reshape((5, 2)), nd.arange(5), batch_size=2, last_batch_handle="discard")
+    >>> [batch.label[0].asnumpy().tolist() for batch in iterator]
+    [[0.0, 1.0], [2.0, 3.0]]
     """
 
     def __init__(

@@ -15,6 +15,10 @@ def check_label_shapes(labels, preds, wrap=False, shape=False):
     """Raises ValueError unless labels and predictions agree in number (or in shape).
 
     With `wrap` arrays become lists.
+
+    >>> labels, preds = metric.check_label_shapes(nd.array([1]), nd.array([2]), wrap=True)
+    >>> len(labels)
+    1
     """
     got = (labels.shape, preds.shape) if shape else (len(labels), len(preds))
     if got[0] != got[1]:
@@ -27,6 +31,12 @@ class EvalMetric:
     """Base of all metrics: the average of `sum_metric` over `num_inst` instances, a NumPy float64 as in MXNet.
 
     output_names, label_names: which entries `update_dict` takes, in this order; None for all.
+
+    Subclasses define `update(labels, preds)`, which adds to `sum_metric` and `num_inst`. `get` returns (name, value), NaN before
+    the first instance; `reset` begins anew.
+
+    >>> metric.MAE().get()
+    ('mae', np.float64(nan))
     """
 
     def __init__(self, name, output_names=None, label_names=None, **kwargs):
@@ -106,7 +116,13 @@ _create = registry.get_create_func(EvalMetric, "metric")
 
 
 def create(metric, *args, **kwargs):
-    """A metric from its name, an instance, a function of (label, pred), or a list of these (a composite)."""
+    """A metric from its name, an instance, a function of (label, pred), or a list of these (a composite).
+
+    Names are those of the classes in small letters, or their short forms: "acc", "ce", "nll_loss".
+
+    >>> type(metric.create("acc")).__name__, metric.create(["mae", "mse"]).get()[0]
+    ('Accuracy', ['mae', 'mse'])
+    """
     if isinstance(metric, EvalMetric):
         return metric
     if callable(metric):
@@ -122,7 +138,15 @@ def create(metric, *args, **kwargs):
 @register
 @alias("composite")
 class CompositeEvalMetric(EvalMetric):
-    """Several metrics updated together; `get` gives lists of names and values."""
+    """Several metrics updated together; `get` gives lists of names and values.
+
+    `add` appends a metric, `get_metric(index)` returns one.
+
+    >>> both = metric.CompositeEvalMetric([metric.MAE(), metric.MSE()])
+    >>> both.update(nd.array([1, 2]), nd.array([2, 4]))
+    >>> both.get()
+    (['mae', 'mse'], [np.float64(1.5), np.float64(2.5)])
+    """
 
     def __init__(self, metrics=None, name="composite", output_names=None, label_names=None):
         self.metrics = [create(m) for m in metrics or []]
@@ -176,7 +200,13 @@ class CompositeEvalMetric(EvalMetric):
 
 @register
 class CustomMetric(EvalMetric):
-    """The average of `feval(label, pred)` on NumPy arrays, which gives a value or (sum, count)."""
+    """The average of `feval(label, pred)` on NumPy arrays, which gives a value or (sum, count).
+
+    >>> largest = metric.CustomMetric(lambda label, pred: float(abs(label - pred).max()), name="largest")
+    >>> largest.update(nd.array([1, 2]), nd.array([2, 4]))
+    >>> largest.get()
+    ('largest', np.float64(2.0))
+    """
 
     def __init__(self, feval, name=None, allow_extra_outputs=False, output_names=None, label_names=None):
         if name is None:
@@ -206,7 +236,11 @@ class CustomMetric(EvalMetric):
 
 
 def np(numpy_feval: Callable, name=None, allow_extra_outputs=False):
-    """A `CustomMetric` from a function of two NumPy arrays (label, pred)."""
+    """A `CustomMetric` from a function of two NumPy arrays (label, pred).
+
+    >>> metric.np(lambda label, pred: float((label == pred).mean()), name="same").name
+    'same'
+    """
     return CustomMetric(numpy_feval, name, allow_extra_outputs)
 
 

@@ -13,7 +13,16 @@ from core.metric.base import EvalMetric, alias, check_label_shapes, numpy_pairs,
 @register
 @alias("acc")
 class Accuracy(EvalMetric):
-    """Share of correct classes; predictions are classes, or scores with the classes along `axis`."""
+    """Share of correct classes; predictions are classes, or scores with the classes along `axis`.
+
+    labels: classes, of any shape that fits. `update` adds a batch, `get` returns (name, value), `reset` begins anew. ValueError
+    where labels and predictions differ in shape.
+
+    >>> accuracy = metric.Accuracy()
+    >>> accuracy.update(nd.array([0, 1]), nd.array([[0.9, 0.1], [0.7, 0.3]]))
+    >>> accuracy.get()
+    ('accuracy', np.float64(0.5))
+    """
 
     def __init__(self, axis=1, name="accuracy", output_names=None, label_names=None):
         super().__init__(name, output_names, label_names, axis=axis, has_global_stats=True)
@@ -33,7 +42,15 @@ class Accuracy(EvalMetric):
 @register
 @alias("top_k_accuracy", "top_k_acc")
 class TopKAccuracy(EvalMetric):
-    """Share of rows whose class is among the `top_k` highest scores; predictions (rows, classes)."""
+    """Share of rows whose class is among the `top_k` highest scores; predictions (rows, classes).
+
+    labels: classes (rows,). MXNet refuses top_k = 1, which is `Accuracy`. The name becomes `top_k_accuracy_K`.
+
+    >>> accuracy = metric.TopKAccuracy(top_k=2)
+    >>> accuracy.update(nd.array([0, 1]), nd.array([[0.1, 0.5, 0.4], [0.3, 0.5, 0.2]]))
+    >>> accuracy.get()
+    ('top_k_accuracy_2', np.float64(0.5))
+    """
 
     def __init__(self, top_k=1, name="top_k_accuracy", output_names=None, label_names=None):
         super().__init__(name, output_names, label_names, top_k=top_k, has_global_stats=True)
@@ -60,7 +77,15 @@ class TopKAccuracy(EvalMetric):
 @register
 @alias("ce")
 class CrossEntropy(EvalMetric):
-    """Mean of -log(probability of the label + eps); predictions are probabilities (rows, classes)."""
+    """Mean of -log(probability of the label + eps); predictions are probabilities (rows, classes).
+
+    labels: classes (rows,). eps keeps the logarithm finite where a probability is 0.
+
+    >>> entropy = metric.CrossEntropy()
+    >>> entropy.update(nd.array([1]), nd.array([[0.5, 0.5]]))
+    >>> entropy.get()
+    ('cross-entropy', np.float64(0.6931471824645996))
+    """
 
     def __init__(self, eps=1e-12, name="cross-entropy", output_names=None, label_names=None):
         super().__init__(name, output_names, label_names, eps=eps, has_global_stats=True)
@@ -77,7 +102,15 @@ class CrossEntropy(EvalMetric):
 @register
 @alias("nll_loss")
 class NegativeLogLikelihood(CrossEntropy):
-    """Mean negative log likelihood of the labels; predictions are probabilities (rows, classes)."""
+    """Mean negative log likelihood of the labels; predictions are probabilities (rows, classes).
+
+    labels: classes (rows,). The same number as `CrossEntropy`; MXNet has both.
+
+    >>> likelihood = metric.NegativeLogLikelihood()
+    >>> likelihood.update(nd.array([1]), nd.array([[0.5, 0.5]]))
+    >>> likelihood.get()
+    ('nll-loss', np.float64(0.6931471824645996))
+    """
 
     def __init__(self, eps=1e-12, name="nll-loss", output_names=None, label_names=None):
         super().__init__(eps, name, output_names, label_names)
@@ -88,6 +121,11 @@ class Perplexity(EvalMetric):
     """exp of the mean negative log probability of the labels; `ignore_label` (or None) does not count.
 
     Predictions are probabilities with the classes along `axis`; labels have their other axes.
+
+    >>> perplexity = metric.Perplexity(ignore_label=None)
+    >>> perplexity.update([nd.array([1, 0])], [nd.array([[0.5, 0.5], [0.25, 0.75]])])
+    >>> perplexity.get()
+    ('perplexity', np.float64(2.828427132826954))
     """
 
     def __init__(self, ignore_label, axis=-1, name="perplexity", output_names=None, label_names=None):

@@ -84,7 +84,16 @@ class _BinaryMetric(EvalMetric):
 
 @register
 class F1(_BinaryMetric):
-    """Harmonic mean of precision and recall of class 1; predictions (rows, 2)."""
+    """Harmonic mean of precision and recall of class 1; predictions (rows, 2).
+
+    average: "macro", the mean of the batches' values, or "micro", that of all instances together. Labels are 0 and 1; ValueError for
+    others.
+
+    >>> f1 = metric.F1()
+    >>> f1.update(nd.array([0, 1, 1]), nd.array([[0.9, 0.1], [0.7, 0.3], [0.2, 0.8]]))
+    >>> f1.get()
+    ('f1', np.float64(0.6666666666666666))
+    """
 
     def __init__(self, name="f1", output_names=None, label_names=None, average="macro"):
         super().__init__(name, output_names, label_names, average)
@@ -95,7 +104,16 @@ class F1(_BinaryMetric):
 
 @register
 class MCC(_BinaryMetric):
-    """Matthews correlation coefficient of two classes; predictions (rows, 2)."""
+    """Matthews correlation coefficient of two classes; predictions (rows, 2).
+
+    From -1 to 1: 0 is no better than chance, however unequal the classes are. average: "macro", the mean of the batches' values, or
+    "micro" (Matthews, 1975).
+
+    >>> mcc = metric.MCC()
+    >>> mcc.update(nd.array([0, 1, 1]), nd.array([[0.9, 0.1], [0.7, 0.3], [0.2, 0.8]]))
+    >>> mcc.get()
+    ('mcc', np.float64(0.5))
+    """
 
     def __init__(self, name="mcc", output_names=None, label_names=None, average="macro"):
         super().__init__(name, output_names, label_names, average)
@@ -106,7 +124,15 @@ class MCC(_BinaryMetric):
 
 @register
 class PCC(EvalMetric):
-    """Matthews correlation for any number of classes: the correlation of the confusion matrix (Gorodkin, 2004)."""
+    """Matthews correlation for any number of classes: the correlation of the confusion matrix (Gorodkin, 2004).
+
+    For two classes it is that of `MCC` over all instances. The confusion matrix grows with the classes that occur.
+
+    >>> pcc = metric.PCC()
+    >>> pcc.update(nd.array([0, 1, 2]), nd.eye(3))
+    >>> pcc.get()
+    ('pcc', np.float64(1.0))
+    """
 
     def __init__(self, name="pcc", output_names=None, label_names=None, has_global_stats=True):
         self.k = 2

@@ -23,7 +23,15 @@ class _Deviation(EvalMetric):
 
 @register
 class MAE(_Deviation):
-    """Mean absolute error."""
+    """Mean absolute error.
+
+    ``mean |label - prediction|`` of each batch, averaged over batches. Vectors count as columns.
+
+    >>> mae = metric.MAE()
+    >>> mae.update(nd.array([1, 2]), nd.array([2, 4]))
+    >>> mae.get()
+    ('mae', np.float64(1.5))
+    """
 
     def __init__(self, name="mae", output_names=None, label_names=None):
         super().__init__(name, output_names, label_names, has_global_stats=True)
@@ -34,7 +42,15 @@ class MAE(_Deviation):
 
 @register
 class MSE(_Deviation):
-    """Mean squared error."""
+    """Mean squared error.
+
+    ``mean (label - prediction)^2`` of each batch, averaged over batches. Vectors count as columns.
+
+    >>> mse = metric.MSE()
+    >>> mse.update(nd.array([1, 2]), nd.array([2, 4]))
+    >>> mse.get()
+    ('mse', np.float64(2.5))
+    """
 
     def __init__(self, name="mse", output_names=None, label_names=None):
         super().__init__(name, output_names, label_names, has_global_stats=True)
@@ -45,7 +61,15 @@ class MSE(_Deviation):
 
 @register
 class RMSE(_Deviation):
-    """Root mean squared error of each batch, averaged over batches."""
+    """Root mean squared error of each batch, averaged over batches.
+
+    ``sqrt(mean (label - prediction)^2)``. Vectors count as columns.
+
+    >>> rmse = metric.RMSE()
+    >>> rmse.update(nd.array([1, 2]), nd.array([2, 4]))
+    >>> rmse.get()
+    ('rmse', np.float64(1.5811388492584229))
+    """
 
     def __init__(self, name="rmse", output_names=None, label_names=None):
         super().__init__(name, output_names, label_names, has_global_stats=True)
@@ -57,7 +81,15 @@ class RMSE(_Deviation):
 @register
 @alias("pearsonr")
 class PearsonCorrelation(EvalMetric):
-    """Pearson's correlation: averaged over batches ("macro") or of all instances together ("micro")."""
+    """Pearson's correlation: averaged over batches ("macro") or of all instances together ("micro").
+
+    From -1 to 1; labels and predictions have one shape.
+
+    >>> correlation = metric.PearsonCorrelation()
+    >>> correlation.update(nd.array([1, 2, 3]), nd.array([2, 4, 6]))
+    >>> correlation.get()
+    ('pearsonr', np.float64(1.0))
+    """
 
     def __init__(self, name="pearsonr", output_names=None, label_names=None, average="macro"):
         if average not in ("macro", "micro"):
@@ -99,7 +131,13 @@ class PearsonCorrelation(EvalMetric):
 
 @register
 class Loss(EvalMetric):
-    """Mean of the predictions, which are losses; labels are not read."""
+    """Mean of the predictions, which are losses; labels are not read.
+
+    >>> loss = metric.Loss()
+    >>> loss.update(None, nd.array([1, 3]))
+    >>> loss.get()
+    ('loss', np.float64(2.0))
+    """
 
     def __init__(self, name="loss", output_names=None, label_names=None):
         super().__init__(name, output_names, label_names, has_global_stats=True)
@@ -111,7 +149,13 @@ class Loss(EvalMetric):
 
 @register
 class Torch(Loss):
-    """`Loss` under another name."""
+    """`Loss` under another name.
+
+    >>> loss = metric.Torch()
+    >>> loss.update(None, nd.array([1, 3]))
+    >>> loss.get()
+    ('torch', np.float64(2.0))
+    """
 
     def __init__(self, name="torch", output_names=None, label_names=None):
         super().__init__(name, output_names, label_names)
@@ -119,7 +163,13 @@ class Torch(Loss):
 
 @register
 class Caffe(Loss):
-    """`Loss` under another name."""
+    """`Loss` under another name.
+
+    >>> loss = metric.Caffe()
+    >>> loss.update(None, nd.array([1, 3]))
+    >>> loss.get()
+    ('caffe', np.float64(2.0))
+    """
 
     def __init__(self, name="caffe", output_names=None, label_names=None):
         super().__init__(name, output_names, label_names)

@@ -105,6 +105,10 @@ def rand_zipfian(true_classes, num_sampled: int, range_max: int, ctx=None):
     and the counts expected of true and drawn ones.
 
     Returns `num_sampled` classes (int64), the expected counts of `true_classes`, and of the drawn ones (float64).
+
+    >>> drawn, expected_true, expected = nd.contrib.rand_zipfian(nd.array([3]), 4, 10)
+    >>> drawn.shape
+    (4,)
     """
     drawn = log_uniform(range_max, (num_sampled,), ctx)
     true_classes = true_classes.as_in_context(drawn.context)

@@ -26,7 +26,13 @@ def _known(shape) -> tuple[int, ...]:
 
 
 def zeros(shape, ctx: Context | None = None, dtype="float32", stype=None, out=None, **kwargs) -> NDArray:
-    """An array of zeros; of few stored rows or elements with stype "row_sparse" or "csr"."""
+    """An array of zeros; of few stored rows or elements with stype "row_sparse" or "csr".
+
+    >>> nd.zeros((2, 2), dtype="int32")
+    [[0 0]
+     [0 0]]
+    <NDArray 2x2 @cpu(0)>
+    """
     no_more("nd.zeros", kwargs)
     if stype not in (None, "default"):
         from core.ndarray import sparse
@@ -36,13 +42,24 @@ def zeros(shape, ctx: Context | None = None, dtype="float32", stype=None, out=No
 
 
 def ones(shape, ctx: Context | None = None, dtype="float32", out=None, **kwargs) -> NDArray:
-    """An array of ones."""
+    """An array of ones.
+
+    >>> nd.ones((2, 2))
+    [[1. 1.]
+     [1. 1.]]
+    <NDArray 2x2 @cpu(0)>
+    """
     no_more("nd.ones", kwargs)
     return dispatch.create(TABLE["_ones"], {"shape": _known(shape), "dtype": dtype or "float32"}, ctx, NDArray, out)
 
 
 def full(shape, val, ctx: Context | None = None, dtype="float32", out=None) -> NDArray:
-    """One value everywhere; or the values of an array or a list, repeated to the shape."""
+    """One value everywhere; or the values of an array or a list, repeated to the shape.
+
+    >>> nd.full((2,), 7)
+    [7. 7.]
+    <NDArray 2 @cpu(0)>
+    """
     if isinstance(val, (NDArray, onp.ndarray, list, tuple)):
         out = empty(shape, ctx, dtype) if out is None else out
         out[:] = val
@@ -52,7 +69,11 @@ def full(shape, val, ctx: Context | None = None, dtype="float32", out=None) -> N
 
 
 def empty(shape, ctx: Context | None = None, dtype="float32", stype=None) -> NDArray:
-    """An array whose values are not set."""
+    """An array whose values are not set.
+
+    >>> nd.empty((2, 3)).shape
+    (2, 3)
+    """
     if stype not in (None, "default"):
         return zeros(shape, ctx, dtype, stype)
     ctx = ctx or current_context()
@@ -60,7 +81,12 @@ def empty(shape, ctx: Context | None = None, dtype="float32", stype=None) -> NDA
 
 
 def arange(start, stop=None, step=1.0, repeat=1, infer_range=None, ctx=None, dtype="float32") -> NDArray:
-    """start, start + step, ... below stop (0, 1, ... below start if that is all), each one `repeat` times."""
+    """start, start + step, ... below stop (0, 1, ... below start if that is all), each one `repeat` times.
+
+    >>> nd.arange(0, 1, 0.25)
+    [0.   0.25 0.5  0.75]
+    <NDArray 4 @cpu(0)>
+    """
     if infer_range is not None:
         warnings.warn("nd.arange: infer_range is deprecated and has no effect, as in MXNet", DeprecationWarning)
     op = TABLE["_arange"]
@@ -69,14 +95,25 @@ def arange(start, stop=None, step=1.0, repeat=1, infer_range=None, ctx=None, dty
 
 
 def linspace(start, stop, num, endpoint=True, ctx=None, dtype="float32") -> NDArray:
-    """`num` numbers evenly spaced from start to stop."""
+    """`num` numbers evenly spaced from start to stop.
+
+    >>> nd.linspace(0, 1, 3)
+    [0.  0.5 1. ]
+    <NDArray 3 @cpu(0)>
+    """
     op = TABLE["_linspace"]
     attrs = op.parse({"start": start, "stop": stop, "num": num, "endpoint": endpoint, "dtype": dtype})
     return dispatch.create(op, attrs, ctx, NDArray)
 
 
 def eye(N, M=0, k=0, ctx=None, dtype="float32") -> NDArray:
-    """Ones on diagonal k of an N x M matrix (M = 0: square)."""
+    """Ones on diagonal k of an N x M matrix (M = 0: square).
+
+    >>> nd.eye(2, k=1)
+    [[0. 1.]
+     [0. 0.]]
+    <NDArray 2x2 @cpu(0)>
+    """
     op = TABLE["_eye"]
     return dispatch.create(op, op.parse({"N": N, "M": M, "k": k, "dtype": dtype or "float32"}), ctx, NDArray)
 
@@ -85,6 +122,11 @@ def from_numpy(ndarray: onp.ndarray, zero_copy: bool = True, array_cls: type = N
     """An array over the memory of a NumPy array, which then must be contiguous; a copy without `zero_copy`.
 
     array_cls: the kind of the array, of nd or of np.
+
+    >>> source = onp.array([1.0, 2.0], "float32")
+    >>> nd.from_numpy(source)
+    [1. 2.]
+    <NDArray 2 @cpu(0)>
     """
     if not zero_copy:
         return array(ndarray, dtype=ndarray.dtype, kind=array_cls)
@@ -104,29 +146,55 @@ _shared: weakref.WeakValueDictionary[int, onp.ndarray] = weakref.WeakValueDictio
 
 
 def from_dlpack(dlpack) -> NDArray:
-    """An array over memory that another library offers by the DLPack protocol."""
+    """An array over memory that another library offers by the DLPack protocol.
+
+    >>> nd.from_dlpack(nd.array([1, 2]).to_dlpack_for_read())
+    [1. 2.]
+    <NDArray 2 @cpu(0)>
+    """
     tensor = storage.from_dlpack(dlpack)
     ctx = Context("gpu", tensor.device.index) if tensor.is_cuda else Context("cpu", 0)
     return NDArray._wrap(tensor, ctx)
 
 
 def to_dlpack_for_read(data: NDArray):
-    """A DLPack capsule over the array's memory."""
+    """A DLPack capsule over the array's memory.
+
+    >>> nd.from_dlpack(nd.to_dlpack_for_read(nd.array([1, 2])))
+    [1. 2.]
+    <NDArray 2 @cpu(0)>
+    """
     return data.to_dlpack_for_read()
 
 
 def to_dlpack_for_write(data: NDArray):
-    """A DLPack capsule through which others may write to the array; see `NDArray.to_dlpack_for_write`."""
+    """A DLPack capsule through which others may write to the array; see `NDArray.to_dlpack_for_write`.
+
+    >>> x = nd.array([1, 2])
+    >>> y = nd.from_dlpack(nd.to_dlpack_for_write(x))
+    >>> y[0] = 5
+    >>> x
+    [5. 2.]
+    <NDArray 2 @cpu(0)>
+    """
     return data.to_dlpack_for_write()
 
 
 def waitall() -> None:
-    """Waits until every device has finished its work."""
+    """Waits until every device has finished its work.
+
+    >>> nd.waitall()
+    """
     storage.synchronize()
 
 
 def concatenate(arrays, axis=0, always_copy=True) -> NDArray:
-    """Arrays joined along an axis."""
+    """Arrays joined along an axis.
+
+    >>> nd.concatenate([nd.array([1]), nd.array([2, 3])])
+    [1. 2. 3.]
+    <NDArray 3 @cpu(0)>
+    """
     if not arrays:
         raise ValueError("concatenate needs at least one array")
     if len(arrays) == 1 and not always_copy:
@@ -135,7 +203,11 @@ def concatenate(arrays, axis=0, always_copy=True) -> NDArray:
 
 
 def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
-    """Parts along an axis: equal ones, or cut at indices."""
+    """Parts along an axis: equal ones, or cut at indices.
+
+    >>> [part.shape for part in nd.split_v2(nd.arange(5), (2,))]
+    [(2,), (3,)]
+    """
     if isinstance(indices_or_sections, numbers.Integral):
         how = {"sections": int(indices_or_sections)}
         if ary.shape[axis] % indices_or_sections:
@@ -148,7 +220,11 @@ def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
 
 
 def moveaxis(tensor: NDArray, source, destination) -> NDArray:
-    """Axes moved to new places; the others keep their order."""
+    """Axes moved to new places; the others keep their order.
+
+    >>> nd.moveaxis(nd.zeros((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
     source, destination = ([a] if isinstance(a, numbers.Integral) else list(a) for a in (source, destination))
     if len(source) != len(destination):
         raise ValueError("source and destination differ in number of axes")
@@ -164,7 +240,13 @@ def moveaxis(tensor: NDArray, source, destination) -> NDArray:
 
 
 def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
-    """Writes one-hot rows for `indices` to `out`."""
+    """Writes one-hot rows for `indices` to `out`.
+
+    >>> nd.onehot_encode(nd.array([0, 2]), nd.zeros((2, 3)))
+    [[1. 0. 0.]
+     [0. 0. 1.]]
+    <NDArray 2x3 @cpu(0)>
+    """
     writes.write(out, F.one_hot(indices, depth=out.shape[1]))
     return out
 
@@ -243,6 +325,11 @@ def histogram(a: NDArray, bins=10, range=None) -> list[NDArray]:
     """Numbers of elements of `a` between edges, and the edges: `bins` (an array), or `bins` equal parts of `range`.
 
     Without `range` that of the values is used, and the numbers come as float32.
+
+    >>> counts, edges = nd.histogram(nd.array([1, 2, 2, 3]), bins=2, range=(1, 3))
+    >>> counts
+    [1 3]
+    <NDArray 2 @cpu(0)>
     """
     if isinstance(bins, NDArray):
         return F._histogram(a, bins)

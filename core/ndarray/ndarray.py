@@ -27,6 +27,13 @@ class NDArray:
 
     There are no arrays of zero dimensions, arithmetic needs operands of one dtype, comparisons give the
     operand's dtype. Made by `nd.array`, `nd.zeros` and the operators, not by calling the class on data.
+
+    >>> x = nd.array([[1, 2], [3, 4]])
+    >>> x.shape, x.dtype, x.context
+    ((2, 2), <class 'numpy.float32'>, cpu(0))
+    >>> x[0] + 10
+    [11. 12.]
+    <NDArray 2 @cpu(0)>
     """
 
     __slots__ = ("__weakref__", "_aside", "_ctx", "_data", "_entry")
@@ -597,6 +604,11 @@ def array(source_array, ctx: Context | None = None, dtype=None, kind: type = NDA
     """An array with a copy of the values of `source_array` (nested lists, numbers, NumPy or other arrays).
 
     dtype: float32 unless given or unless `source_array` is an NDArray. Sparse matrices stay sparse.
+
+    >>> nd.array([[1, 2], [3, 4]])
+    [[1. 2.]
+     [3. 4.]]
+    <NDArray 2x2 @cpu(0)>
     """
     ctx = ctx or (source_array._ctx if isinstance(source_array, NDArray) else current_context())
     if isinstance(source_array, NDArray):

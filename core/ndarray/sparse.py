@@ -24,7 +24,11 @@ STYPES = ("default", "csr", "row_sparse")
 
 
 class BaseSparseNDArray(NDArray):
-    """What both kinds share. `data` and the index arrays are the stored parts; `asnumpy()` fills in the zeros."""
+    """What both kinds share. `data` and the index arrays are the stored parts; `asnumpy()` fills in the zeros.
+
+    >>> isinstance(nd.sparse.zeros("csr", (2, 3)), nd.sparse.BaseSparseNDArray)
+    True
+    """
 
     __slots__ = ("_order", "_parts", "_shape")
     _dense_kind = NDArray  # what an operator computes of the dense values is dense
@@ -232,7 +236,16 @@ for _sign, _word in (("eq", "equal"), ("ne", "not_equal"), ("lt", "lesser"), ("l
 
 
 class CSRNDArray(BaseSparseNDArray):
-    """A matrix in compressed sparse rows: `data`, `indices` (columns) and `indptr` (where each row begins)."""
+    """A matrix in compressed sparse rows: `data`, `indices` (columns) and `indptr` (where each row begins).
+
+    >>> matrix = nd.array([[0, 1], [2, 0]]).tostype("csr")
+    >>> matrix.data, matrix.indptr
+    (
+    [1. 2.]
+    <NDArray 2 @cpu(0)>,
+    [0 1 2]
+    <NDArray 3 @cpu(0)>)
+    """
 
     __slots__ = ()
     stype = "csr"
@@ -298,7 +311,13 @@ class CSRNDArray(BaseSparseNDArray):
 
 
 class RowSparseNDArray(BaseSparseNDArray):
-    """An array of which some rows are stored: `data` (rows) and `indices` (their ascending numbers)."""
+    """An array of which some rows are stored: `data` (rows) and `indices` (their ascending numbers).
+
+    >>> rows = nd.array([[0, 0], [2, 0]]).tostype("row_sparse")
+    >>> rows.indices
+    [1]
+    <NDArray 1 @cpu(0)>
+    """
 
     __slots__ = ()
     stype = "row_sparse"
@@ -375,6 +394,11 @@ def csr_matrix(arg1, shape=None, ctx: Context | None = None, dtype=None) -> CSRN
 
     dtype: that of the data if it is an array, else float32. Parts are taken as they are: `check_format` tells whether
     they fit.
+
+    >>> matrix = nd.sparse.csr_matrix(([1, 2], [0, 2], [0, 1, 2]), shape=(2, 3))
+    >>> matrix.asnumpy()
+    array([[1., 0., 0.],
+           [0., 0., 2.]], dtype=float32)
     """
     ctx = ctx or current_context()
     if isinstance(arg1, tuple) and len(arg1) == 2 and all(isinstance(n, numbers.Integral) for n in arg1):
@@ -412,6 +436,11 @@ def row_sparse_array(arg1, shape=None, ctx: Context | None = None, dtype=None) -
 
     dtype: that of the data if it is an array, else float32. Parts are taken as they are: `check_format` tells whether
     they fit.
+
+    >>> nd.sparse.row_sparse_array(([[1, 2]], [1]), shape=(3, 2)).asnumpy()
+    array([[0., 0.],
+           [1., 2.],
+           [0., 0.]], dtype=float32)
     """
     ctx = ctx or current_context()
     if isinstance(arg1, RowSparseNDArray):
@@ -443,7 +472,11 @@ def _empty(stype: str, given: tuple, shape, ctx: Context, dtype):
 
 
 def array(source_array, ctx: Context | None = None, dtype=None):
-    """A sparse copy of a sparse array (of ours or of SciPy)."""
+    """A sparse copy of a sparse array (of ours or of SciPy).
+
+    >>> nd.sparse.array(nd.sparse.zeros("csr", (2, 3))).stype
+    'csr'
+    """
     if isinstance(source_array, RowSparseNDArray):
         return row_sparse_array(source_array, ctx=ctx, dtype=dtype)
     if isinstance(source_array, CSRNDArray) or hasattr(source_array, "tocsr"):
@@ -454,7 +487,12 @@ def array(source_array, ctx: Context | None = None, dtype=None):
 
 
 def zeros(stype: str, shape, ctx: Context | None = None, dtype=None, **kwargs):
-    """An array of zeros, of which nothing is stored."""
+    """An array of zeros, of which nothing is stored.
+
+    >>> nd.sparse.zeros("row_sparse", (2, 3)).asnumpy()
+    array([[0., 0., 0.],
+           [0., 0., 0.]], dtype=float32)
+    """
     no_more("nd.sparse.zeros", kwargs)
     ctx, dtype = ctx or current_context(), dtype_name(dtype or "float32")
     shape = (int(shape),) if isinstance(shape, numbers.Integral) else tuple(int(n) for n in shape)
@@ -468,12 +506,20 @@ def zeros(stype: str, shape, ctx: Context | None = None, dtype=None, **kwargs):
 
 
 def empty(stype: str, shape, ctx: Context | None = None, dtype=None):
-    """As `zeros`: nothing is stored."""
+    """As `zeros`: nothing is stored.
+
+    >>> nd.sparse.empty("csr", (2, 3)).shape
+    (2, 3)
+    """
     return zeros(stype, shape, ctx, dtype)
 
 
 def cast_storage(data: NDArray, stype: str, out=None, name=None) -> NDArray:
-    """The array in another storage type; it keeps its place on the tape."""
+    """The array in another storage type; it keeps its place on the tape.
+
+    >>> nd.sparse.cast_storage(nd.array([[0, 2]]), "csr").stype
+    'csr'
+    """
     if out is not None:
         return data.tostype(stype).copyto(out)
     if stype == data.stype:
@@ -494,22 +540,42 @@ def cast_storage(data: NDArray, stype: str, out=None, name=None) -> NDArray:
 
 
 def add(lhs, rhs):
-    """lhs + rhs; arrays of one storage type keep it."""
+    """lhs + rhs; arrays of one storage type keep it.
+
+    >>> a = nd.array([[0, 1]]).tostype("csr")
+    >>> nd.sparse.add(a, a).stype
+    'csr'
+    """
     return _infix("elemwise_add", "_plus_scalar", lhs, rhs)
 
 
 def subtract(lhs, rhs):
-    """lhs - rhs; arrays of one storage type keep it."""
+    """lhs - rhs; arrays of one storage type keep it.
+
+    >>> a = nd.array([[0, 1]]).tostype("csr")
+    >>> nd.sparse.subtract(a, a).stype
+    'csr'
+    """
     return _infix("elemwise_sub", "_minus_scalar", lhs, rhs)
 
 
 def multiply(lhs, rhs):
-    """lhs * rhs; a sparse factor makes the product sparse."""
+    """lhs * rhs; a sparse factor makes the product sparse.
+
+    >>> a = nd.array([[0, 2]]).tostype("csr")
+    >>> nd.sparse.multiply(a, a).asnumpy()
+    array([[0., 4.]], dtype=float32)
+    """
     return _infix("elemwise_mul", "_mul_scalar", lhs, rhs)
 
 
 def divide(lhs, rhs):
-    """lhs / rhs; sparse for a sparse array divided by a number."""
+    """lhs / rhs; sparse for a sparse array divided by a number.
+
+    >>> a = nd.array([[0, 2]]).tostype("csr")
+    >>> nd.sparse.divide(a, 2).asnumpy()
+    array([[0., 1.]], dtype=float32)
+    """
     return _infix("elemwise_div", "_div_scalar", lhs, rhs)
 
 
@@ -517,6 +583,11 @@ def retain(data: RowSparseNDArray, indices=None, out=None, name=None, **kwargs) 
     """The row-sparse array with only the given rows left, in their order, zeros where it has none.
 
     One without rows stays so.
+
+    >>> rows = nd.array([[1, 1], [2, 2]]).tostype("row_sparse")
+    >>> nd.sparse.retain(rows, nd.array([1])).asnumpy()
+    array([[0., 0.],
+           [2., 2.]], dtype=float32)
     """
     if indices is None or kwargs:
         raise MXNetError(f"retain takes data and indices; given {', '.join(kwargs) or 'no indices'}")
@@ -569,7 +640,12 @@ def lookup_gradient(head: NDArray, data: NDArray, shape: tuple[int, ...]) -> NDA
 
 
 def getnnz(data: CSRNDArray, axis: int | None = None) -> NDArray:
-    """How many values a CSR matrix stores: in all, (1,), or with `axis` 1 in each row; int64."""
+    """How many values a CSR matrix stores: in all, (1,), or with `axis` 1 in each row; int64.
+
+    >>> nd.sparse.getnnz(nd.array([[0, 2], [3, 4]]).tostype("csr"))
+    [3]
+    <NDArray 1 @cpu(0)>
+    """
     if data.stype != "csr" or axis not in (None, 1):
         raise MXNetError(f"getnnz takes a CSR matrix and axis None or 1, given {data.stype} and axis {axis}")
     indptr = data.indptr

@@ -11,6 +11,13 @@ class AdaGrad(Optimizer):
     """Divides by the root of the sum of squared gradients (Duchi, Hazan and Singer, 2011).
 
     epsilon: MXNet 2's word for `eps`.
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(optimizer.AdaGrad(learning_rate=0.1))
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight
+    [0.9 1.9]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, eps=1e-7, *, epsilon=None, **kwargs):
@@ -34,6 +41,13 @@ class RMSProp(Optimizer):
 
     centered: subtracts the square of the mean gradient and adds momentum `gamma2` (Graves, 2013).
     clip_weights: bound for the absolute values of the weights. rho, momentum: MXNet 2's words for gamma1 and gamma2.
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(optimizer.RMSProp(learning_rate=0.1))
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight
+    [0.6838 1.6838]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(
@@ -70,7 +84,15 @@ class RMSProp(Optimizer):
 
 @register
 class AdaDelta(Optimizer):
-    """Steps of the size of past steps (Zeiler, 2012); the learning rate does not enter."""
+    """Steps of the size of past steps (Zeiler, 2012); the learning rate does not enter.
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(optimizer.AdaDelta())
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight
+    [0.99 1.99]
+    <NDArray 2 @cpu(0)>
+    """
 
     def __init__(self, rho=0.9, epsilon=1e-5, **kwargs):
         super().__init__(**kwargs)
@@ -91,6 +113,13 @@ class Ftrl(Optimizer):
     """Follow the regularised leader, with L1 penalty `lamda1` (McMahan et al., 2013).
 
     Of a row_sparse weight the rows of a row_sparse gradient alone are updated.
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(optimizer.Ftrl(learning_rate=0.1))
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight
+    [0.4495 0.9495]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, lamda1=0.01, learning_rate=0.1, beta=1, **kwargs):

@@ -29,6 +29,13 @@ class Adam(_Moments):
     """Adam (Kingma and Ba, 2015); the weight decay is part of the gradient.
 
     lazy_update: rows of a row-sparse gradient alone are updated.
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(optimizer.Adam(learning_rate=0.1))
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight
+    [0.9 1.9]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, lazy_update=True, **kwargs):
@@ -58,6 +65,13 @@ class AdamW(_Moments):
     """Adam with decoupled weight decay: the weight shrinks by lr wd beside the step (Loshchilov and Hutter, 2019).
 
     correct_bias: divides by the bias of the averages in the first steps, in which the decay follows the rate, as in MXNet 2.
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(optimizer.AdamW(learning_rate=0.1))
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight
+    [0.9 1.9]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, correct_bias=True, **kwargs):
@@ -90,7 +104,15 @@ class AdamW(_Moments):
 
 @register
 class Adamax(_Moments):
-    """Adam with the infinity norm in place of the second moment (Kingma and Ba, 2015, section 7.1)."""
+    """Adam with the infinity norm in place of the second moment (Kingma and Ba, 2015, section 7.1).
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(optimizer.Adamax(learning_rate=0.1))
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight
+    [0.9 1.9]
+    <NDArray 2 @cpu(0)>
+    """
 
     def __init__(self, learning_rate=0.002, beta1=0.9, beta2=0.999, **kwargs):
         super().__init__(learning_rate, beta1, beta2, 0.0, **kwargs)  # it has no epsilon
@@ -104,7 +126,15 @@ class Adamax(_Moments):
 
 @register
 class Nadam(_Moments):
-    """Adam with Nesterov's momentum (Dozat, 2016)."""
+    """Adam with Nesterov's momentum (Dozat, 2016).
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(optimizer.Nadam(learning_rate=0.1))
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight
+    [0.8944 1.8944]
+    <NDArray 2 @cpu(0)>
+    """
 
     # The schedule of the momentum is one product over the updates of all parameters, in their order.
     elementwise = False
@@ -138,7 +168,15 @@ class Nadam(_Moments):
 
 @register
 class LAMB(_Moments):
-    """Adam's direction scaled for each layer by |w| / |direction| within bounds (You et al., 2020)."""
+    """Adam's direction scaled for each layer by |w| / |direction| within bounds (You et al., 2020).
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(optimizer.LAMB(learning_rate=0.1))
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight
+    [0.8419 1.8419]
+    <NDArray 2 @cpu(0)>
+    """
 
     elementwise = False
 
@@ -181,7 +219,15 @@ class LAMB(_Moments):
 
 @register
 class FTML(Optimizer):
-    """Follow the moving leader (Zheng and Kwok, 2017)."""
+    """Follow the moving leader (Zheng and Kwok, 2017).
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(optimizer.FTML(learning_rate=0.1))
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight
+    [0.9 1.9]
+    <NDArray 2 @cpu(0)>
+    """
 
     def __init__(self, beta1=0.6, beta2=0.999, epsilon=1e-8, **kwargs):
         super().__init__(**kwargs)
@@ -203,6 +249,13 @@ class AdaBelief(_Moments):
     """Adam with the variance around the mean in place of the second moment (Zhuang et al., 2020).
 
     epsilon is added to the variance in every step, and to its root.
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(optimizer.AdaBelief(learning_rate=0.1))
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight
+    [0.889 1.889]
+    <NDArray 2 @cpu(0)>
     """
 
     elementwise = master_in_kernel = False
@@ -220,7 +273,15 @@ class AdaBelief(_Moments):
 
 @register
 class LANS(_Moments):
-    """LAMB with normalised gradients and Nesterov's momentum (Zheng et al., 2020)."""
+    """LAMB with normalised gradients and Nesterov's momentum (Zheng et al., 2020).
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(optimizer.LANS(learning_rate=0.1))
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight
+    [0.8419 1.8419]
+    <NDArray 2 @cpu(0)>
+    """
 
     elementwise = master_in_kernel = False
 

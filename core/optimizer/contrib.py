@@ -9,7 +9,15 @@ from core.optimizer.optimizer import Optimizer, register
 
 @register
 class GroupAdaGrad(Optimizer):
-    """AdaGrad with one history for each row of a matrix; for embeddings. Weight decay is not supported."""
+    """AdaGrad with one history for each row of a matrix; for embeddings. Weight decay is not supported.
+
+    >>> weight = nd.array([[1, 2]])
+    >>> step = optimizer.get_updater(optimizer.GroupAdaGrad(learning_rate=0.1))
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight
+    [[0.9 1.9]]
+    <NDArray 1x2 @cpu(0)>
+    """
 
     elementwise = False
     master_in_kernel = False

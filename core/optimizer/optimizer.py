@@ -25,6 +25,10 @@ class Optimizer:
 
     Optimizers of ours give `create_state` and `_rule` (the arithmetic, on one array or on a flat one that holds many
     parameters). Programs written for MXNet override `update`, or, for MXNet 2, `step` or `fused_step`.
+
+    >>> sgd = optimizer.create("sgd", learning_rate=0.1)
+    >>> isinstance(sgd, optimizer.Optimizer), sgd.learning_rate
+    (True, 0.1)
     """
 
     opt_registry: dict[str, type] = {}
@@ -83,7 +87,17 @@ class Optimizer:
 
     @staticmethod
     def register(klass):
-        """Decorator: files an optimizer class under its lower-case name."""
+        """Decorator: files an optimizer class under its lower-case name.
+
+        >>> @optimizer.register
+        ... class Halving(optimizer.Optimizer):
+        ...     def create_state(self, index, weight):
+        ...         return None
+        ...     def update(self, index, weight, grad, state):
+        ...         weight[:] = weight / 2
+        >>> type(optimizer.create("halving")).__name__
+        'Halving'
+        """
         name = klass.__name__.lower()
         if name in Optimizer.opt_registry:
             warnings.warn(f"new optimizer {name!r} ({klass.__module__}) takes the place of the registered one")
@@ -92,7 +106,11 @@ class Optimizer:
 
     @staticmethod
     def create_optimizer(name, **kwargs):
-        """An optimizer by its name (case does not matter), or the given instance."""
+        """An optimizer by its name (case does not matter), or the given instance.
+
+        >>> type(optimizer.create("adam", learning_rate=0.001)).__name__
+        'Adam'
+        """
         if isinstance(name, Optimizer):
             return name
         klass = Optimizer.opt_registry.get(name.lower())
@@ -299,7 +317,15 @@ create = Optimizer.create_optimizer
 
 @register
 class Test(Optimizer):
-    """weight += rescale_grad * grad; the state is a copy of the weight. For tests of what surrounds optimizers."""
+    """weight += rescale_grad * grad; the state is a copy of the weight. For tests of what surrounds optimizers.
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(optimizer.Test())
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight
+    [2. 3.]
+    <NDArray 2 @cpu(0)>
+    """
 
     def create_state(self, index, weight):
         return zeros_like(weight)

@@ -33,6 +33,13 @@ class SGD(_Momentum):
     """weight -= lr (grad + wd weight), with `momentum` by a running sum of these steps.
 
     lazy_update: rows of a row-sparse gradient alone are updated.
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(optimizer.SGD(learning_rate=0.1, momentum=0.9))
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight
+    [0.9 1.9]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, momentum=0.0, lazy_update=True, **kwargs):
@@ -43,12 +50,28 @@ class SGD(_Momentum):
 
 @register
 class ccSGD(SGD):
-    """`SGD` under an old name."""
+    """`SGD` under an old name.
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(optimizer.ccSGD(learning_rate=0.1))
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight
+    [0.9 1.9]
+    <NDArray 2 @cpu(0)>
+    """
 
 
 @register
 class NAG(_Momentum):
-    """SGD with Nesterov's momentum (Nesterov, 1983)."""
+    """SGD with Nesterov's momentum (Nesterov, 1983).
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(optimizer.NAG(learning_rate=0.1, momentum=0.9))
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight
+    [0.81 1.81]
+    <NDArray 2 @cpu(0)>
+    """
 
     def __init__(self, momentum=0.0, **kwargs):
         super().__init__(**kwargs)
@@ -67,6 +90,13 @@ class Signum(_Momentum):
     """Steps of the sign of the momentum, or of the gradient where `momentum` is 0 (Bernstein et al., 2018).
 
     wd_lh: weight decay that does not pass through the sign (Loshchilov and Hutter, 2019).
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(optimizer.Signum(learning_rate=0.1))
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight
+    [0.9 1.9]
+    <NDArray 2 @cpu(0)>
     """
 
     master_last = False
@@ -87,7 +117,14 @@ class Signum(_Momentum):
 
 @register
 class SGLD(Optimizer):
-    """Stochastic gradient Langevin dynamics: half a gradient step plus noise of variance lr (Welling and Teh, 2011)."""
+    """Stochastic gradient Langevin dynamics: half a gradient step plus noise of variance lr (Welling and Teh, 2011).
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(optimizer.SGLD(learning_rate=0.1))
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight.shape
+    (2,)
+    """
 
     def _rule(self, weight, grad, state, lr, wd, t, **where):
         noise = nd.random.normal(0, 1, shape=weight.shape, dtype=weight.dtype, ctx=weight.context)
@@ -96,7 +133,15 @@ class SGLD(Optimizer):
 
 @register
 class DCASGD(Optimizer):
-    """Delay-compensated asynchronous SGD (Zheng et al., 2017)."""
+    """Delay-compensated asynchronous SGD (Zheng et al., 2017).
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(optimizer.DCASGD(learning_rate=0.1))
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight
+    [0.9 1.9]
+    <NDArray 2 @cpu(0)>
+    """
 
     def __init__(self, momentum=0.0, lamda=0.04, **kwargs):
         super().__init__(**kwargs)
@@ -130,6 +175,13 @@ class LARS(_Momentum):
 
     Parameters whose names end in gamma, beta or bias keep the plain rate. momentum_correction: after a change of the
     learning rate the momentum is scaled by new / old. epsilon: MXNet 2's word for `eps`.
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(optimizer.LARS(learning_rate=0.1))
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight
+    [0.9998 1.9998]
+    <NDArray 2 @cpu(0)>
     """
 
     elementwise = False
@@ -184,6 +236,13 @@ class LBSGD(_Momentum):
     """SGD for large batches: averages `batch_scale` gradients into one step and warms the rate up over epochs.
 
     warmup_strategy: "linear", "power2", "sqrt" (rates up to batch_scale times lr), "lars" (by layer), else none.
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(optimizer.LBSGD(learning_rate=0.1))
+    >>> step(0, nd.ones_like(weight), weight)
+    >>> weight
+    [0.9 1.9]
+    <NDArray 2 @cpu(0)>
     """
 
     elementwise = False

@@ -17,6 +17,13 @@ class Updater:
     """`updater(index, grad, weight)` updates a weight in place; lists update several.
 
     `states` holds the state of each index, made when it is first met.
+
+    >>> updater = optimizer.get_updater(optimizer.SGD(learning_rate=0.5))
+    >>> weight = nd.array([1, 2])
+    >>> updater(0, nd.array([1, 1]), weight)
+    >>> weight
+    [0.5 1.5]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, optimizer):
@@ -109,5 +116,13 @@ def _kinds(state) -> list[tuple[tuple[int, ...], str]]:
 
 
 def get_updater(optimizer):
-    """An `Updater` for the optimizer."""
+    """An `Updater` for the optimizer.
+
+    >>> updater = optimizer.get_updater(optimizer.SGD(learning_rate=0.5))
+    >>> weight = nd.array([1, 2])
+    >>> updater(0, nd.array([1, 1]), weight)
+    >>> weight
+    [0.5 1.5]
+    <NDArray 2 @cpu(0)>
+    """
     return Updater(optimizer)

@@ -52,6 +52,13 @@ class DataLoader:
     number that `numpy.random` draws as iteration begins: augmentation repeats for one seed, with any number of
     workers. Batches arrive in shared memory, without a copy. An exception in a worker is raised here, with the
     worker's traceback as its cause; a worker that dies raises `WorkerError`.
+
+    >>> data = gluon.data.ArrayDataset(nd.arange(10).reshape((5, 2)), nd.arange(5))
+    >>> for x, y in gluon.data.DataLoader(data, batch_size=2):
+    ...     print(x.shape, y.shape)
+    (2, 2) (2,)
+    (2, 2) (2,)
+    (1, 2) (1,)
     """
 
     def __init__(

@@ -12,7 +12,15 @@ from gluon.data.sampler import FilterSampler, Sampler, SequentialSampler
 
 
 class Dataset:
-    """Samples behind `len(dataset)` and `dataset[i]`, i in 0..len-1; subclasses define the two."""
+    """Samples behind `len(dataset)` and `dataset[i]`, i in 0..len-1; subclasses define the two.
+
+    `transform(f)` maps samples, `transform_first(f)` their first part, both when they are asked for unless lazy=False; `filter`, `take`,
+    `shard` and `sample` pick samples.
+
+    >>> data = gluon.data.SimpleDataset([1, 2, 3]).transform(lambda x: x * 10)
+    >>> data[2], len(data.filter(lambda x: x > 10))
+    (30, 2)
+    """
 
     def __getitem__(self, idx: int) -> Any:
         raise NotImplementedError(f"{type(self).__name__} must define __getitem__")
@@ -60,7 +68,12 @@ class Dataset:
 
 
 class SimpleDataset(Dataset):
-    """A list, or anything else with a length and indexing, as a dataset."""
+    """A list, or anything else with a length and indexing, as a dataset.
+
+    >>> data = gluon.data.SimpleDataset(["a", "b"])
+    >>> len(data), data[0]
+    (2, 'a')
+    """
 
     def __init__(self, data):
         self._data = data
@@ -77,6 +90,10 @@ class ArrayDataset(Dataset):
 
     With a single argument a sample is the element itself. One-dimensional NDArrays are kept as NumPy arrays, so
     that labels come out as scalars. Raises ValueError when the lengths differ.
+
+    >>> data = gluon.data.ArrayDataset(nd.array([[1, 2], [3, 4]]), [7, 8])
+    >>> len(data), data[1][1]
+    (2, 8)
     """
 
     def __init__(self, *args):
@@ -102,7 +119,16 @@ class ArrayDataset(Dataset):
 
 
 class RecordFileDataset(Dataset):
-    """The raw records (bytes) of a RecordIO file `NAME.rec`, found through the `NAME.idx` beside it."""
+    """The raw records (bytes) of a RecordIO file `NAME.rec`, found through the `NAME.idx` beside it.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "file")
+    >>> writer = recordio.MXIndexedRecordIO(path + ".idx", path + ".rec", "w")
+    >>> writer.write_idx(0, b"first")
+    >>> writer.close()
+    >>> gluon.data.RecordFileDataset(path + ".rec")[0]
+    b'first'
+    """
 
     def __init__(self, filename: str | os.PathLike):
         self.filename = os.fspath(filename)

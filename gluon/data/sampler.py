@@ -10,7 +10,11 @@ import numpy as np
 
 
 class Sampler:
-    """Indices of samples behind `iter(sampler)` and `len(sampler)`; subclasses define the two."""
+    """Indices of samples behind `iter(sampler)` and `len(sampler)`; subclasses define the two.
+
+    >>> isinstance(gluon.data.RandomSampler(3), gluon.data.Sampler)
+    True
+    """
 
     def __iter__(self) -> Iterator:
         raise NotImplementedError(f"{type(self).__name__} must define __iter__")
@@ -20,7 +24,11 @@ class Sampler:
 
 
 class SequentialSampler(Sampler):
-    """`start`, `start + 1`, ..., `length` of them."""
+    """`start`, `start + 1`, ..., `length` of them.
+
+    >>> list(gluon.data.SequentialSampler(3, start=10))
+    [10, 11, 12]
+    """
 
     def __init__(self, length: int, start: int = 0):
         self._length = length
@@ -34,7 +42,11 @@ class SequentialSampler(Sampler):
 
 
 class RandomSampler(Sampler):
-    """0..length-1 in an order drawn for each pass from NumPy's global generator (`numpy.random.seed`)."""
+    """0..length-1 in an order drawn for each pass from NumPy's global generator (`numpy.random.seed`).
+
+    >>> sorted(gluon.data.RandomSampler(3))
+    [np.int64(0), np.int64(1), np.int64(2)]
+    """
 
     def __init__(self, length: int):
         self._length = length
@@ -49,7 +61,11 @@ class RandomSampler(Sampler):
 
 
 class FilterSampler(Sampler):
-    """The indices of the samples of `dataset` for which `fn(sample)` is true, found once, in order."""
+    """The indices of the samples of `dataset` for which `fn(sample)` is true, found once, in order.
+
+    >>> list(gluon.data.FilterSampler(lambda x: x > 2, gluon.data.SimpleDataset([1, 5, 2, 4])))
+    [1, 3]
+    """
 
     def __init__(self, fn: Callable[[Any], bool], dataset):
         self._indices = [i for i in range(len(dataset)) if fn(dataset[i])]
@@ -65,6 +81,9 @@ class IntervalSampler(Sampler):
     """0, interval, 2 interval, ... below `length`; with `rollover` then 1, 1 + interval, ... until all were visited.
 
     The length is `length` in both cases, as in MXNet.
+
+    >>> list(gluon.data.IntervalSampler(5, interval=2))
+    [0, 2, 4, 1, 3]
     """
 
     def __init__(self, length: int, interval: int, rollover: bool = True):
@@ -87,6 +106,9 @@ class BatchSampler(Sampler):
 
     `last_batch` says what becomes of a last batch that is not full: "keep" yields it, "discard" drops it,
     "rollover" puts its indices in front of the next pass.
+
+    >>> list(gluon.data.BatchSampler(gluon.data.SequentialSampler(5), 2, last_batch="discard"))
+    [[0, 1], [2, 3]]
     """
 
     def __init__(self, sampler: Sampler, batch_size: int, last_batch: str = "keep"):
@@ -130,6 +152,9 @@ class SplitSampler(Sampler):
     from all samples. "drop": every part has the size of the smallest, 50; the samples behind the last part are left out.
     repeat: how often the part is gone through in one iteration.
     shuffle: shuffles the part each time, by Python's global generator.
+
+    >>> sorted(gluon.data.SplitSampler(6, num_parts=2, part_index=1))
+    [3, 4, 5]
     """
 
     def __init__(self, length, num_parts=1, part_index=0, even_size=False, repeat=1, shuffle=True):

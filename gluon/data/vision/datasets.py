@@ -124,6 +124,16 @@ class ImageRecordDataset(RecordFileDataset):
 
     A sample is (image, label): uint8 of shape (height, width, 3), or (height, width, 1) for `flag` 0; the label is a
     float, or a float32 NumPy array where the record holds several.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "file")
+    >>> writer = recordio.MXIndexedRecordIO(path + ".idx", path + ".rec", "w")
+    >>> record = recordio.pack_img(recordio.IRHeader(0, 3.0, 0, 0), onp.zeros((4, 5, 3), "uint8"), img_fmt=".png")
+    >>> writer.write_idx(0, record)
+    >>> writer.close()
+    >>> picture, label = gluon.data.vision.ImageRecordDataset(path + ".rec")[0]
+    >>> picture.shape, float(label)
+    ((4, 5, 3), 3.0)
     """
 
     def __init__(self, filename: str | os.PathLike, flag: int = 1, transform: Transform | None = None):
@@ -142,6 +152,14 @@ class ImageFolderDataset(Dataset):
     A sample is (image, label): uint8 of shape (height, width, 3), or (height, width, 1) for `flag` 0 (arrays of .npy
     files as they are), and the int number of the class. `synsets` lists the classes in alphabetical order, `items`
     the (file, label) pairs.
+
+    >>> import os, tempfile
+    >>> root = tempfile.mkdtemp()
+    >>> os.mkdir(os.path.join(root, "cats"))
+    >>> onp.save(os.path.join(root, "cats", "one.npy"), onp.zeros((4, 5, 3), "uint8"))
+    >>> data = gluon.data.vision.ImageFolderDataset(root)
+    >>> data.synsets, data[0][0].shape, data[0][1]
+    (['cats'], (4, 5, 3), 0)
     """
 
     _exts = (".jpg", ".jpeg", ".png", ".npy")
@@ -184,6 +202,14 @@ class ImageListDataset(Dataset):
     `imglist` is a `.lst` file as `im2rec` writes it (lines of number, label or labels, path; between tabs), or a list
     of items `[label, ..., path]` with one or more numbers or one sequence of numbers. Paths start from `root`. A
     sample is (image, label): the image as in `ImageFolderDataset`, the label a float32 NumPy array of shape (labels,).
+
+    >>> import os, tempfile
+    >>> from PIL import Image
+    >>> root = tempfile.mkdtemp()
+    >>> Image.new("RGB", (5, 4)).save(os.path.join(root, "one.png"))
+    >>> data = gluon.data.vision.ImageListDataset(root, [[1, "one.png"]])
+    >>> len(data), data[0][0].shape
+    (1, (4, 5, 3))
     """
 
     def __init__(

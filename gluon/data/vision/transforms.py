@@ -56,7 +56,14 @@ KEYS = 1 << 63
 
 
 class Compose(Sequential):
-    """Transforms one after another; neighbours that can be hybridized are compiled together by `hybridize()`."""
+    """Transforms one after another; neighbours that can be hybridized are compiled together by `hybridize()`.
+
+    Each gets what the one before it returned; it can be indexed as `nn.Sequential`.
+
+    >>> transform = transforms.Compose([transforms.Resize(4), transforms.ToTensor()])
+    >>> transform(nd.zeros((8, 8, 3), dtype="uint8")).shape
+    (3, 4, 4)
+    """
 
     def __init__(self, transforms: Iterable[Block]):
         super().__init__()
@@ -90,7 +97,12 @@ class Compose(Sequential):
 
 
 class HybridCompose(HybridSequential):
-    """`Compose` of transforms that can all be hybridized."""
+    """`Compose` of transforms that can all be hybridized.
+
+    >>> transform = transforms.HybridCompose([transforms.ToTensor(), transforms.Normalize(0.5, 0.5)])
+    >>> transform(nd.zeros((2, 2, 3), dtype="uint8")).shape
+    (3, 2, 2)
+    """
 
     def __init__(self, transforms: Sequence[HybridBlock]):
         super().__init__()
@@ -136,7 +148,14 @@ def _given_back(pixels: np.ndarray, own: bool, kind: type | None):
 
 
 class Cast(_Pixels, HybridBlock):
-    """Values as another dtype."""
+    """Values as another dtype.
+
+    dtype: "float32", "float16", "uint8", ... Floating numbers lose their fraction on the way to whole ones. It can be hybridized.
+
+    >>> transforms.Cast("float32")(nd.array([1, 2], dtype="uint8"))
+    [1. 2.]
+    <NDArray 2 @cpu(0)>
+    """
 
     def __init__(self, dtype="float32"):
         super().__init__()
@@ -147,7 +166,16 @@ class Cast(_Pixels, HybridBlock):
 
 
 class ToTensor(_Pixels, HybridBlock):
-    """(height, width, channels) in 0..255 to (channels, height, width) float32 in 0..1; also with a batch axis."""
+    """(height, width, channels) in 0..255 to (channels, height, width) float32 in 0..1; also with a batch axis.
+
+    The first transform after those of images, and what networks take: a batch of (channels, height, width). It can be hybridized.
+
+    >>> transforms.ToTensor()(nd.array([[[0, 51, 255]]], dtype="uint8"))
+    [[[0. ]]
+     [[0.2]]
+     [[1. ]]]
+    <NDArray 3x1x1 @cpu(0)>
+    """
 
     def hybrid_forward(self, F, x):
         return _operators(F).to_tensor(x)
@@ -159,7 +187,16 @@ class ToTensor(_Pixels, HybridBlock):
 
 
 class Normalize(_Pixels, HybridBlock):
-    """(x - mean) / std by channel, for (channels, height, width) or a batch; `mean`, `std`: one number or many."""
+    """(x - mean) / std by channel, for (channels, height, width) or a batch; `mean`, `std`: one number or many.
+
+    Put it behind `ToTensor`. Networks of the model zoo take mean (0.485, 0.456, 0.406) and std (0.229, 0.224, 0.225).
+
+    >>> transforms.Normalize(mean=(0.5, 0.5, 0.5), std=(0.5, 0.25, 1))(nd.ones((3, 1, 1)))
+    [[[1. ]]
+     [[2. ]]
+     [[0.5]]]
+    <NDArray 3x1x1 @cpu(0)>
+    """
 
     def __init__(self, mean: float | Sequence[float] = 0.0, std: float | Sequence[float] = 1.0):
         super().__init__()
@@ -184,6 +221,9 @@ class Resize(_Pixels, HybridBlock):
 
     `size`: (width, height), or the length of both edges; with `keep_ratio` an int is the length of the shorter edge.
     `interpolation`: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos.
+
+    >>> transforms.Resize(256, keep_ratio=True)(nd.zeros((300, 600, 3), dtype="uint8")).shape
+    (256, 512, 3)
     """
 
     def __init__(self, size: int | Sequence[int], keep_ratio: bool = False, interpolation: int = 1):
@@ -197,7 +237,13 @@ class Resize(_Pixels, HybridBlock):
 
 
 class CropResize(_Pixels, HybridBlock):
-    """The window of `width` and `height` at column `x` and row `y`, resized to `size` if given; also of a batch."""
+    """The window of `width` and `height` at column `x` and row `y`, resized to `size` if given; also of a batch.
+
+    Images are (height, width, channels). MXNetError for a window that does not lie in the image. interpolation as in `Resize`.
+
+    >>> transforms.CropResize(x=1, y=0, width=4, height=2, size=(8, 8))(nd.zeros((6, 8, 3))).shape
+    (8, 8, 3)
+    """
 
     def __init__(
         self,
@@ -219,7 +265,14 @@ class CropResize(_Pixels, HybridBlock):
 
 
 class CenterCrop(_Pixels, Block):
-    """The window of `size` = (width, height) in the middle; a smaller image gives the largest window, resized."""
+    """The window of `size` = (width, height) in the middle; a smaller image gives the largest window, resized.
+
+    Images are (height, width, channels), uint8 or float32. interpolation: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, for
+    images that are too small.
+
+    >>> transforms.CenterCrop((4, 2))(nd.zeros((6, 8, 3))).shape
+    (2, 4, 3)
+    """
 
     def __init__(self, size: int | Sequence[int], interpolation: int = 1):
         super().__init__()
@@ -237,6 +290,9 @@ class RandomCrop(_Pixels, Block):
     """A window of `size` = (width, height) anywhere, after adding `pad` pixels of `pad_value` to every edge.
 
     A smaller image gives the largest window of that aspect, resized. `pad`: a number, or (top, bottom, left, right).
+
+    >>> transforms.RandomCrop(32, pad=4)(nd.zeros((32, 32, 3))).shape
+    (32, 32, 3)
     """
 
     def __init__(
@@ -268,6 +324,9 @@ class RandomResizedCrop(_Pixels, Block):
     """A window of random area and aspect, resized to `size` = (width, height) (Szegedy et al., 2015).
 
     `scale`: bounds of the share of the area; `ratio`: bounds of width / height.
+
+    >>> transforms.RandomResizedCrop(224)(nd.zeros((300, 400, 3), dtype="uint8")).shape
+    (224, 224, 3)
     """
 
     def __init__(
@@ -294,6 +353,12 @@ class Rotate(_Pixels, Block):
     """float32 images of shape (channels, height, width), or a batch, turned by `rotation_degrees`; zeros outside.
 
     `zoom_in` enlarges until no zeros show, `zoom_out` shrinks until nothing is cut off; not both.
+
+    >>> transforms.Rotate(90)(nd.arange(9).reshape((1, 3, 3)))
+    [[[2. 5. 8.]
+      [1. 4. 7.]
+      [0. 3. 6.]]]
+    <NDArray 1x3x3 @cpu(0)>
     """
 
     def __init__(self, rotation_degrees: float, zoom_in: bool = False, zoom_out: bool = False):
@@ -306,7 +371,11 @@ class Rotate(_Pixels, Block):
 
 
 class RandomRotation(_Pixels, Block):
-    """`Rotate` by an angle drawn evenly from `angle_limits`, for a share `rotate_with_proba` of the images."""
+    """`Rotate` by an angle drawn evenly from `angle_limits`, for a share `rotate_with_proba` of the images.
+
+    >>> transforms.RandomRotation((-10, 10))(nd.zeros((3, 8, 8))).shape
+    (3, 8, 8)
+    """
 
     def __init__(
         self,
@@ -332,7 +401,15 @@ class RandomRotation(_Pixels, Block):
 
 
 class RandomFlipLeftRight(_Pixels, HybridBlock):
-    """Mirrors the image with probability `p`."""
+    """Mirrors the image with probability `p`.
+
+    Images are (height, width, channels) or a batch of them, which is mirrored as a whole. It can be hybridized.
+
+    >>> transforms.RandomFlipLeftRight(p=1)(nd.array([[[1], [2]]]))
+    [[[2.]
+      [1.]]]
+    <NDArray 1x2x1 @cpu(0)>
+    """
 
     def __init__(self, p: float = 0.5):
         super().__init__()
@@ -346,7 +423,15 @@ class RandomFlipLeftRight(_Pixels, HybridBlock):
 
 
 class RandomFlipTopBottom(_Pixels, HybridBlock):
-    """Turns the image upside down, as a mirror on the floor does, with probability `p`."""
+    """Turns the image upside down, as a mirror on the floor does, with probability `p`.
+
+    Images are (height, width, channels) or a batch of them, which is turned as a whole. It can be hybridized.
+
+    >>> transforms.RandomFlipTopBottom(p=1)(nd.array([[[1]], [[2]]]))
+    [[[2.]]
+     [[1.]]]
+    <NDArray 2x1x1 @cpu(0)>
+    """
 
     def __init__(self, p: float = 0.5):
         super().__init__()
@@ -360,7 +445,14 @@ class RandomFlipTopBottom(_Pixels, HybridBlock):
 
 
 class RandomBrightness(_Pixels, HybridBlock):
-    """Multiplies the image by a factor between 1 - brightness (0 at least) and 1 + brightness."""
+    """Multiplies the image by a factor between 1 - brightness (0 at least) and 1 + brightness.
+
+    Images are (height, width, channels); uint8 ones stay so and are cut off at 0 and 255. All factors are equally likely.
+
+    >>> transforms.RandomBrightness(0)(nd.ones((1, 1, 3)))
+    [[[1. 1. 1.]]]
+    <NDArray 1x1x3 @cpu(0)>
+    """
 
     def __init__(self, brightness: float):
         super().__init__()
@@ -371,7 +463,14 @@ class RandomBrightness(_Pixels, HybridBlock):
 
 
 class RandomContrast(_Pixels, HybridBlock):
-    """Scales the distance from the mean gray by a factor between 1 - contrast (0 at least) and 1 + contrast."""
+    """Scales the distance from the mean gray by a factor between 1 - contrast (0 at least) and 1 + contrast.
+
+    Images are (height, width, 3); uint8 ones stay so. All factors are equally likely; 0 would give gray.
+
+    >>> transforms.RandomContrast(0)(nd.ones((1, 1, 3)))
+    [[[1. 1. 1.]]]
+    <NDArray 1x1x3 @cpu(0)>
+    """
 
     def __init__(self, contrast: float):
         super().__init__()
@@ -382,7 +481,14 @@ class RandomContrast(_Pixels, HybridBlock):
 
 
 class RandomSaturation(_Pixels, HybridBlock):
-    """Scales the distance from the gray image by a factor between 1 - saturation (0 at least) and 1 + saturation."""
+    """Scales the distance from the gray image by a factor between 1 - saturation (0 at least) and 1 + saturation.
+
+    Images are (height, width, 3). 0 in all would give a gray image. As in MXNet the gray is 0.114 times the last channel.
+
+    >>> transforms.RandomSaturation(0)(nd.ones((1, 1, 3)))
+    [[[1. 1. 1.]]]
+    <NDArray 1x1x3 @cpu(0)>
+    """
 
     def __init__(self, saturation: float):
         super().__init__()
@@ -393,7 +499,13 @@ class RandomSaturation(_Pixels, HybridBlock):
 
 
 class RandomHue(_Pixels, HybridBlock):
-    """Turns the hue by a share of the circle between -hue and hue."""
+    """Turns the hue by a share of the circle between -hue and hue.
+
+    Images are (height, width, 3). Gray pixels stay as they are; 0.5 turns as far as it goes.
+
+    >>> transforms.RandomHue(0.1)(nd.ones((2, 2, 3))).shape
+    (2, 2, 3)
+    """
 
     def __init__(self, hue: float):
         super().__init__()
@@ -404,7 +516,13 @@ class RandomHue(_Pixels, HybridBlock):
 
 
 class RandomColorJitter(_Pixels, HybridBlock):
-    """The four random changes of brightness, contrast, saturation and hue in a random order."""
+    """The four random changes of brightness, contrast, saturation and hue in a random order.
+
+    Each argument is the most by which that quality changes, as in the transforms of their own; 0 leaves it alone.
+
+    >>> transforms.RandomColorJitter(brightness=0.1, hue=0.1)(nd.ones((2, 2, 3))).shape
+    (2, 2, 3)
+    """
 
     def __init__(self, brightness: float = 0, contrast: float = 0, saturation: float = 0, hue: float = 0):
         super().__init__()
@@ -415,7 +533,14 @@ class RandomColorJitter(_Pixels, HybridBlock):
 
 
 class RandomLighting(_Pixels, HybridBlock):
-    """Adds noise of deviation `alpha` along principal components of ImageNet's colours (Krizhevsky et al., 2012)."""
+    """Adds noise of deviation `alpha` along principal components of ImageNet's colours (Krizhevsky et al., 2012).
+
+    Images are (height, width, 3) with values of 0 to 255.
+
+    >>> transforms.RandomLighting(0)(nd.ones((1, 1, 3)))
+    [[[1. 1. 1.]]]
+    <NDArray 1x1x3 @cpu(0)>
+    """
 
     def __init__(self, alpha: float):
         super().__init__()
@@ -426,7 +551,14 @@ class RandomLighting(_Pixels, HybridBlock):
 
 
 class RandomGray(_Pixels, Block):
-    """Replaces the colours by their gray with probability `p`; the image keeps its three channels."""
+    """Replaces the colours by their gray with probability `p`; the image keeps its three channels.
+
+    Gray is 0.21 red + 0.72 green + 0.07 blue. Images are (height, width, 3).
+
+    >>> transforms.RandomGray(p=1)(nd.array([[[100, 0, 0]]]))
+    [[[21. 21. 21.]]]
+    <NDArray 1x1x3 @cpu(0)>
+    """
 
     def __init__(self, p: float = 0.5):
         super().__init__()
@@ -437,7 +569,12 @@ class RandomGray(_Pixels, Block):
 
 
 class RandomApply(Sequential):
-    """Applies `transforms` (a transform or function, or a list of transforms in order) with probability `p`."""
+    """Applies `transforms` (a transform or function, or a list of transforms in order) with probability `p`.
+
+    >>> transforms.RandomApply(lambda x: x + 1, p=1)(nd.array([1]))
+    [2.]
+    <NDArray 1 @cpu(0)>
+    """
 
     def __init__(self, transforms: Callable | Sequence[Block], p: float = 0.5):
         super().__init__()
@@ -449,7 +586,11 @@ class RandomApply(Sequential):
 
 
 class HybridRandomApply(_Pixels, HybridBlock):
-    """`RandomApply` of a transform that can be hybridized; draws on the device."""
+    """`RandomApply` of a transform that can be hybridized; draws on the device.
+
+    >>> transforms.HybridRandomApply(transforms.Cast("float16"), p=0)(nd.ones(1)).dtype
+    <class 'numpy.float32'>
+    """
 
     def __init__(self, transforms: HybridBlock | Sequence[HybridBlock], p: float = 0.5):
         super().__init__()
