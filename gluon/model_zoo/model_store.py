@@ -5,12 +5,13 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
+import re
 
 from core.base import nearest
 from core.files.archives import Archive
 from core.files.reader import DamagedFile
 from gluon.hub import download_or_advise
-from gluon.store import DownloadError, home, locked, repo_file_url, write_checked
+from gluon.store import DownloadError, download, home, locked, repo_file_url, write_checked
 
 __all__ = ["cached", "get_model_file", "purge"]
 
@@ -77,6 +78,16 @@ def get_model_file(name, root=None, checksums=CHECKSUMS, tag=None):
             archive = download_or_advise(url, os.path.join(root, f"{stem}.zip"), f"{stem}.params into {root}")
             _extract(archive, stem + ".params", target, checksum)
     return target
+
+
+def file_of(source, root=None):
+    """The path of a file that exists, or of what a URL leads to, which is kept under `root`; None for other texts."""
+    text = os.fspath(source)
+    if re.match(r"(https?|file)://", text):
+        os.makedirs(_root(root), exist_ok=True)
+        return download(text, path=_root(root))
+    path = os.path.expanduser(text)
+    return path if os.path.isfile(path) else None
 
 
 def purge(root=None):

@@ -9,7 +9,6 @@ from importlib.resources import files
 
 from core.base import MXNetError
 from gluon.model_zoo import model_store
-from gluon.store import download
 from gluoncv.model_zoo.state_dict import ENDINGS
 
 # networks whose published file has another name: pruned ones are called by how much faster they are
@@ -56,15 +55,11 @@ def weights_file(name, pretrained, root=None):
     if not isinstance(pretrained, (str, os.PathLike)):
         return get_model_file(name, root)
     text = os.fspath(pretrained)
-    if re.match(r"(https?|file)://", text):
-        folder = model_store._root(root)
-        os.makedirs(folder, exist_ok=True)
-        return download(text, path=folder)
-    path = os.path.expanduser(text)
-    if os.path.isdir(path):
-        return _in_folder(name, path)
-    if os.path.exists(path):
+    path = model_store.file_of(text, root)
+    if path is not None:
         return path
+    if os.path.isdir(os.path.expanduser(text)):
+        return _in_folder(name, os.path.expanduser(text))
     if re.fullmatch("[0-9a-fA-F]{8,40}", text):
         return get_model_file(name, root, text)
     raise MXNetError(

@@ -9,7 +9,7 @@ import warnings
 
 from core.base import MXNetError, nearest
 from gluon import hub
-from gluon.model_zoo.model_store import get_model_file
+from gluon.model_zoo.model_store import file_of, get_model_file
 from gluon.store import DownloadError
 
 from ..base import InvalidArgument, kept_in
@@ -36,20 +36,27 @@ def list_models():
 def get_model(name, dataset_name=None, pretrained=None, ctx=None, root=None, hparam_allow_override=False, **kwargs):
     """The network called `name`, in any case, and its vocabularies.
 
-      dataset_name: for which published vocabulary and weights the network is; otherwise vocab (for translation src_vocab
-      and tgt_vocab) says for which words.  pretrained: with the published weights, from `root` (`models` below
-      `$MXNET_HOME`) or downloaded to it, on ctx; by default those of BERT, GPT-2 and XLNet are for which dataset_name is
-      given.  Where neither MXNet's server nor a mirror answers, the authors' own weights are taken from the
-    Hugging Face hub.  "hf://OWNER/NAME", or a folder of transformers: that network, its vocabulary and its settings.
-      pretrained_allow_missing, ignore_extra: as `load_parameters` takes them.
-      kwargs: settings beyond those that make the named network; to change one of these takes hparam_allow_override.
-      ValueError for unknown names, MXNetError for files that are not to be had.
+    dataset_name: for which published vocabulary and weights the network is; otherwise vocab (for translation src_vocab
+    and tgt_vocab) says for which words. pretrained: whose weights, on ctx, by default the published ones of BERT, GPT-2
+    and XLNet for which dataset_name is given:
+
+    - True: the published ones, from `root` (`models` below `$MXNET_HOME`) or downloaded to it; where neither MXNet's
+      server nor a mirror answers, the authors' own, from the Hugging Face hub;
+    - a file of parameters, or a URL of one: the network is that of the name, with the vocabulary of dataset_name or vocab;
+    - "hf://OWNER/NAME", or a folder of transformers: that network, its vocabulary and its settings.
+
+    pretrained_allow_missing, ignore_extra: as `load_parameters` takes them. kwargs: settings beyond those that make the
+    named network; to change one of these takes hparam_allow_override. ValueError for unknown names, MXNetError for
+    files that are not to be had.
     """
     name = name.lower()
     family = family_of(name)
     settings = family.CONFIGURATIONS[name][1]
+    file = None
     if isinstance(pretrained, (str, os.PathLike)):
-        return _from_transformers(family, name, os.fspath(pretrained), ctx, kwargs)
+        file = _file(os.fspath(pretrained), root)
+        if file is None:
+            return _from_transformers(family, name, os.fspath(pretrained), ctx, kwargs)
     given = {k: kwargs.pop(k, None) for k in family.VOCABULARIES}
     passed = [kwargs.pop(k, None) for k in getattr(family, "PASSED", ())]
     lenient = {
@@ -69,18 +76,32 @@ def get_model(name, dataset_name=None, pretrained=None, ctx=None, root=None, hpa
     try:
         vocabularies = _vocabularies(family, name, dataset_name, given, root)
     except MXNetError as error:
-        if not pretrained or not isinstance(error.__cause__, DownloadError):
+        if not pretrained or file is not None or not isinstance(error.__cause__, DownloadError):
             raise
         return _from_authors(family, name, dataset_name, ctx, kwargs, error)
-    if pretrained:
+    if pretrained and file is None:
         try:
             _weights(name, dataset_name, root)  # before a network is built in vain
         except DownloadError as error:
             return _from_authors(family, name, dataset_name, ctx, kwargs, error)
     net = family.build(name, *vocabularies, {**settings, **kwargs})
-    if pretrained:
+    if file is not None:
+        net.load_parameters(file, ctx=ctx, **lenient)
+    elif pretrained:
         load_published(net, name, dataset_name, root, ctx, **lenient)
     return net, *vocabularies, *passed
+
+
+def _file(source, root):
+    """The file of parameters that `pretrained` names, itself or by a URL; None for folders and for places on the hub."""
+    if source.startswith(hub.SCHEME) or os.path.isdir(source):
+        return None
+    found = file_of(source, os.path.expanduser(kept_in(root, "models")))
+    if found is None:
+        raise MXNetError(
+            f"pretrained={source!r} is no file of parameters, no folder of transformers, no URL and no hf://OWNER/NAME"
+        )
+    return found
 
 
 def _from_transformers(family, name, source, ctx, settings):

@@ -15,7 +15,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import gluonnlp as nlp
 from scripts.bert import pretraining
 from scripts.common.flags import Parser
 from scripts.common.program import program
@@ -24,8 +23,8 @@ from scripts.common.program import program
 @program
 def main(argv: list[str] | None = None) -> int:
     args = parse_args(argv)
-    tokenizer = nlp.data.BERTTokenizer.from_file(args.vocab, lower=not args.cased)
-    texts = pretraining.documents(args.input_file, tokenizer)
+    tokenizer = pretraining.tokenizer(args)
+    texts = pretraining.documents(pretraining.matching(args.input_file), tokenizer)
     settings = pretraining.Settings(*(getattr(args, name) for name in pretraining.Settings._fields))
     rng = random.Random(args.random_seed)
     made = [
@@ -48,10 +47,9 @@ def main(argv: list[str] | None = None) -> int:
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = Parser(__doc__)
     add = parser.add_argument
-    add("--input_file", type=Path, nargs="+", required=True, help="files of texts")
+    add("--input_file", nargs="+", required=True, help="files of texts, or patterns such as 'texts/*.txt'")
     add("--output_dir", type=Path, required=True, help="folder of the instances")
-    add("--vocab", required=True, help="vocab.txt or tokenizer.json of word pieces")
-    add("--cased", action="store_true", help="keep case")
+    pretraining.add_vocabulary_arguments(parser)
     add("--max_seq_length", type=int, default=512, help="pieces of an instance (default: %(default)s)")
     add("--max_predictions_per_seq", type=int, default=80, help="masked ones at most (default: %(default)s)")
     add("--masked_lm_prob", type=float, default=0.15, help="share of masked ones (default: %(default)s)")

@@ -4,6 +4,8 @@ made from documents.
 
 from __future__ import annotations
 
+import argparse
+import glob
 import io
 import random
 from collections.abc import Iterator, Sequence
@@ -12,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+import gluonnlp as nlp
 from core.files.atomic import write_bytes
 from core.files.numpy_files import NumpyArchive
 
@@ -127,6 +130,32 @@ def save(path: Path, made: list[Instance], vocab, settings: Settings) -> None:
     np.savez_compressed(file, **arrays)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, file.getvalue())
+
+
+def add_vocabulary_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds what says which word pieces there are, for `tokenizer`."""
+    parser.add_argument("--vocab", help="vocab.txt or tokenizer.json of word pieces (default: that of --dataset_name)")
+    parser.add_argument(
+        "--dataset_name",
+        default="book_corpus_wiki_en_uncased",
+        help="whose published word pieces are taken without --vocab (default: %(default)s)",
+    )
+    parser.add_argument("--cased", action="store_true", help="keep case; published word pieces say so by their name")
+
+
+def tokenizer(args: argparse.Namespace) -> nlp.data.BERTTokenizer:
+    """What cuts texts into the word pieces that the arguments name."""
+    if args.vocab:
+        return nlp.data.BERTTokenizer.from_file(args.vocab, lower=not args.cased)
+    folder = nlp.base.kept_in(None, "models")
+    vocab = nlp.data.utils._load_pretrained_vocab(args.dataset_name, folder, cls=nlp.vocab.BERTVocab)
+    return nlp.data.BERTTokenizer(vocab, lower="uncased" in args.dataset_name)
+
+
+def matching(patterns: Sequence[str | Path]) -> list[Path]:
+    """The files that patterns match, sorted; what matches none is taken for a name. Commas part patterns."""
+    split = [part for pattern in patterns for part in str(pattern).split(",")]
+    return [Path(name) for pattern in split for name in sorted(glob.glob(pattern)) or [pattern]]
 
 
 def load(paths: Sequence[Path]) -> dict[str, np.ndarray]:

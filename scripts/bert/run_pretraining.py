@@ -3,6 +3,8 @@ on what create_pretraining_data.py made.
 
     python scripts/bert/run_pretraining.py --data instances/*.npz --vocab vocab.txt --num_steps 1000
 
+    python scripts/bert/run_pretraining.py --data 'instances/*.npz' --data_eval held.npz --pretrained --accumulate 4
+
 The network is kept in --output_dir, which finetune_classifier.py and its relatives take as --checkpoint. An epoch in
 the log is --log_interval steps.
 """
@@ -40,50 +42,88 @@ def main(argv: list[str] | None = None) -> dict:
     context = context_of(args)
     use_dtype(args.dtype)
     run = Run("bert", args, data=checksums(args.data))
-    vocab = nlp.data.BERTTokenizer.from_file(args.vocab).vocab
+    vocab = pretraining.tokenizer(args).vocab
     arrays = pretraining.load(args.data)
+    held = pretraining.load(args.data_eval) if args.data_eval else None
     settings = {name: getattr(args, name) for name in SHAPES if getattr(args, name) is not None}
     settings |= {"embed_size": settings["units"]} if "units" in settings else {}
     settings["dropout"] = args.dropout
-    net, _ = nlp.model.get_model(args.model, vocab=vocab, hparam_allow_override=True, **settings)
-    net.initialize(mx.init.Normal(0.02), ctx=context)
+    named = {"dataset_name": args.dataset_name} if args.pretrained is True else {"vocab": vocab}
+    net, _ = nlp.model.get_model(
+        args.model, pretrained=args.pretrained, ctx=context, hparam_allow_override=True, **named, **settings
+    )
+    if not args.pretrained:
+        net.initialize(mx.init.Normal(0.02), ctx=context)
+    if args.accumulate > 1:
+        net.collect_params().setattr("grad_req", "add")
     if args.hybridize:
         net.hybridize(static_alloc=True)
     trainer = rising_and_falling(net, args.num_steps, args, wd=0.01)
     for epoch in run.epochs(-(-args.num_steps // args.log_interval), net, trainer):
         steps = min(args.log_interval, args.num_steps - (epoch - 1) * args.log_interval)
         rows = [np.random.randint(len(arrays["input_ids"]), size=args.total_batch_size) for _ in range(steps)]
-        metrics = train(net, arrays, run.progress(rows, f"epoch {epoch}"), trainer, context)
+        metrics = train(net, arrays, run.progress(rows, f"epoch {epoch}"), trainer, context, args.accumulate)
+        if held is not None:
+            metrics |= test(net, held, args.total_batch_size_eval, context)
         run.epoch_done(epoch, metrics, samples=steps * args.total_batch_size)
         shapes = {"bert_model": args.model, **settings}
         keep(args.output_dir, net, vocab, {"shapes": shapes, "merges": None, "lower": not args.cased})
-    return run.finish("masked_loss", "masked_accuracy", "next_loss", "next_accuracy")
+    shown = ("masked_loss", "masked_accuracy", "next_loss", "next_accuracy")
+    return run.finish(*shown, *(f"eval_{name}" for name in shown if held is not None))
 
 
-def train(net, arrays: dict[str, np.ndarray], batches, trainer, context) -> dict[str, float]:
-    """So many steps; the losses and the shares of right answers, for masked words and for following passages."""
-    loss_function = SoftmaxCrossEntropyLoss()
+def train(net, arrays: dict[str, np.ndarray], batches, trainer, context, accumulate: int = 1) -> dict[str, float]:
+    """So many steps; the losses and the shares of right answers, for masked words and for following passages.
+
+    accumulate: the parts that the instances of a step are taken in, one after the other.
+    """
     parameters = [p for p in net.collect_params().values() if p.grad_req != "null"]
     sums = np.zeros(6)
     for rows in batches:
-        longest = int(arrays["valid_lengths"][rows].max())
-        fields = (arrays[name][rows] for name in pretraining.FIELDS)
-        tokens, segments, places, words, weights, following, lengths = (mx.nd.array(f, ctx=context) for f in fields)
-        with autograd.record():
-            *_, of_next, of_words = net(tokens[:, :longest], segments[:, :longest], lengths, places.astype("int32"))
-            count = weights.sum()
-            masked = (loss_function(of_words, words, weights.expand_dims(2)) * weights.shape[1]).sum() / count
-            next_ = loss_function(of_next, following).mean()
-            loss = masked + next_
-        loss.backward()
+        for part in np.array_split(rows, accumulate):
+            with autograd.record():
+                loss, counted = objective(net, arrays, part, context)
+            loss.backward()
+            sums += counted()
         trainer.allreduce_grads()
-        nlp.utils.clip_grad_global_norm(parameters, 1)
-        trainer.update(1)
+        nlp.utils.clip_grad_global_norm(parameters, accumulate)
+        trainer.update(accumulate)
+        if accumulate > 1:
+            net.collect_params().zero_grad()
+    return means(sums)
+
+
+def test(net, arrays: dict[str, np.ndarray], size: int, context) -> dict[str, float]:
+    """The same of all instances, `size` at a time, without learning."""
+    sums = np.zeros(6)
+    for begin in range(0, len(arrays["input_ids"]), size):
+        rows = np.arange(begin, min(begin + size, len(arrays["input_ids"])))
+        sums += objective(net, arrays, rows, context)[1]()
+    return {f"eval_{name}": value for name, value in means(sums).items()}
+
+
+def objective(net, arrays: dict[str, np.ndarray], rows: np.ndarray, context):
+    """(the loss of some instances, a function that gives what `means` takes of them)."""
+    loss_function = SoftmaxCrossEntropyLoss()
+    longest = int(arrays["valid_lengths"][rows].max())
+    fields = (arrays[name][rows] for name in pretraining.FIELDS)
+    tokens, segments, places, words, weights, following, lengths = (mx.nd.array(f, ctx=context) for f in fields)
+    *_, of_next, of_words = net(tokens[:, :longest], segments[:, :longest], lengths, places.astype("int32"))
+    count = weights.sum()
+    masked = (loss_function(of_words, words, weights.expand_dims(2)) * weights.shape[1]).sum() / count
+    next_ = loss_function(of_next, following).mean()
+
+    def counted() -> np.ndarray:
         right = ((of_words.argmax(axis=2) == words) * weights).sum()
         right_next = (of_next.argmax(axis=1) == following).sum()
-        sums += [float(x.asscalar()) for x in (masked * count, right, count, next_ * len(rows), right_next)] + [
-            len(rows)
-        ]
+        found = (masked * count, right, count, next_ * len(rows), right_next)
+        return np.array([*(float(x.asscalar()) for x in found), len(rows)])
+
+    return masked + next_, counted
+
+
+def means(sums: np.ndarray) -> dict[str, float]:
+    """Losses and shares of right answers, from sums over instances."""
     return {
         "masked_loss": sums[0] / sums[2],
         "masked_accuracy": sums[1] / sums[2],
@@ -95,9 +135,15 @@ def train(net, arrays: dict[str, np.ndarray], batches, trainer, context) -> dict
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = Parser(__doc__)
     add = parser.add_argument
-    add("--data", type=Path, nargs="+", required=True, help="files of create_pretraining_data.py")
-    add("--vocab", required=True, help="vocab.txt or tokenizer.json that they were made with")
-    add("--cased", action="store_true", help="they were made so")
+    add(
+        "--data", nargs="+", required=True, help="files of create_pretraining_data.py, or patterns such as 'made/*.npz'"
+    )
+    add("--data_eval", nargs="+", help="such files that the network is tested on with every row of the log")
+    pretraining.add_vocabulary_arguments(parser)
+    add(
+        "--pretrained", nargs="?", const=True, default=False, metavar="WEIGHTS",
+        help="begin with the published weights for --dataset_name, or with those of a file, a folder or a name",
+    )  # fmt: skip
     add(
         "--model",
         default="bert_12_768_12",
@@ -107,7 +153,9 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     for name in SHAPES:
         add(f"--{name}", type=int, help="in place of that of --model")
     add("--dropout", type=float, default=0.1, help="(default: %(default)s)")
-    add("--total_batch_size", type=int, default=256, help="instances of a step (default: %(default)s)")
+    add("--total_batch_size", "--batch_size", type=int, default=256, help="instances of a step (default: %(default)s)")
+    add("--total_batch_size_eval", "--batch_size_eval", type=int, default=256, help="of a test (default: %(default)s)")
+    add("--accumulate", type=int, default=1, help="parts that a step is computed in (default: %(default)s)")
     add("--num_steps", type=int, default=20, help="updates (default: %(default)s)")
     add("--log_interval", type=int, default=250, help="steps of a row in the log (default: %(default)s)")
     add("--optimizer", default="bertadam", help="(default: %(default)s)")
@@ -116,10 +164,20 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--hybridize", action="store_true", help="compile the network")
     add_gpu_argument(parser)
     folder = ROOT / "checkpoints" / "bert" / "pretrained"
-    add("--output_dir", type=Path, default=folder, help="of the result (default: checkpoints/bert/pretrained)")
+    add(
+        "--output_dir",
+        "--ckpt_dir",
+        type=Path,
+        default=folder,
+        help="of the result (default: checkpoints/bert/pretrained)",
+    )
     add_dtype_argument(parser)
     add_run_arguments(parser, run="pretraining")
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    args.data, args.data_eval = pretraining.matching(args.data), pretraining.matching(args.data_eval or ())
+    if args.accumulate < 1:
+        parser.error(f"--accumulate is 1 or more, got {args.accumulate}")
+    return args
 
 
 if __name__ == "__main__":

@@ -86,6 +86,10 @@ def test_from_texts_to_a_tuned_network(data, programs, vocab, text, tmp_path):
     programs.interrupted(run_pretraining.main, *arguments, "--output_dir", tmp_path / "b2", rows=2, into="again")
     programs(run_pretraining.main, *arguments, "--output_dir", tmp_path / "b2", "--resume", into="again")
     assert programs.record("again") == programs.record("whole")
+    on = ["--data", tmp_path / "made" / "*-000.npz", "--data_eval", f"{files[0]},{files[1]}", "--vocab", vocab, *shapes]
+    on += ["--pretrained", tmp_path / "bert" / "net.params", "--total_batch_size", 16, "--accumulate", 4]
+    further = programs(run_pretraining.main, *on, "--num_steps", 2, "--dropout", 0, "--lr", 1e-5, into="further")
+    assert further["eval_masked_accuracy"] > 0.5 and further["masked_accuracy"] > 0.5
     tuned = ["--task_name", "SST", "--data-dir", data / "sst", "--checkpoint", tmp_path / "bert", "--samples", 8]
     tuned += ["--batch_size", 4, "--epochs", 1, "--max_len", 32, "--output_dir", tmp_path / "tuned"]
     assert 0 <= programs(finetune_classifier.main, *tuned, into="tuned")["test_accuracy"] <= 1

@@ -5,6 +5,7 @@ import pytest
 
 import gluonnlp as nlp
 from core import autograd, nd
+from core.base import MXNetError
 from gluon import rnn
 from gluonnlp.model import attention_cell, bert, utils
 from gluonnlp.model.block import RNNCellLayer
@@ -67,6 +68,28 @@ def test_the_last_valid_step_of_nested_states():
     steps = [[nd.full((2, 3), t), [nd.full((2, 1), 10 * t)]] for t in range(4)]
     state, (inner,) = _nested_sequence_last(steps, nd.array([2, 4]))
     assert state.asnumpy()[:, 0].tolist() == [1, 3] and inner.asnumpy()[:, 0].tolist() == [10, 30]
+
+
+def test_weights_of_a_file_or_a_url(tmp_path):
+    small = {"units": 8, "embed_size": 8, "num_layers": 1, "hidden_size": 16, "num_heads": 2, "max_length": 8}
+    settings = {
+        "vocab": nlp.Vocab({"a": 2, "b": 1}),
+        "root": str(tmp_path / "models"),
+        "hparam_allow_override": True,
+        **small,
+    }
+    net, _ = nlp.model.get_model("bert_12_768_12", pretrained=False, **settings)
+    net.initialize()
+    inputs = nd.array([[1, 2, 3]]), nd.zeros((1, 3)), nd.array([3])
+    want = net(*inputs)[0].asnumpy()
+    path = tmp_path / "bert.params"
+    net.save_parameters(str(path))
+    for source in (path, path.as_uri()):
+        found, vocab = nlp.model.get_model("bert_12_768_12", pretrained=source, **settings)
+        np.testing.assert_array_equal(found(*inputs)[0].asnumpy(), want)
+        assert vocab is settings["vocab"]
+    with pytest.raises(MXNetError, match="no file of parameters, no folder of transformers, no URL and no hf://"):
+        nlp.model.get_model("bert_12_768_12", pretrained=str(tmp_path / "none.params"), **settings)
 
 
 def test_names_of_upstream_modules():
