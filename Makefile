@@ -1,7 +1,7 @@
 # Every target makes the virtual environment itself; `make help` lists them.
 PYTHON ?= python3
 VENV ?= .venv
-REFERENCE ?= ../shared/reference
+REFERENCE ?= $(shell $(BIN)/python -m tests.tools.golden)
 JOBS ?= 2
 GPU_JOBS ?= 8
 # The original MXNet takes a NumPy that no Python after 3.11 can install.
@@ -16,7 +16,7 @@ STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make quickstart  train LeNet on handwritten digits (under two minutes), plots in logs/quickstart/"
+	@echo "make quickstart  train LeNet on handwritten digits (under two minutes), plots in build/logs/quickstart/"
 	@echo "make test        the tests that run in minutes"
 	@echo "make slow        the tests marked slow as well"
 	@echo "make gpu         on a machine with one: every operator, kernel and some networks against the CPU, in minutes"
@@ -30,16 +30,16 @@ help:
 	@echo "make format      let ruff fix and format"
 	@echo "make report      rewrite the tables and plots of README.md from logs/"
 	@echo "make bench       imports, training steps, operators and networks, timed against PyTorch"
-	@echo "make reference   every recorded answer of the original software (REFERENCE=$(REFERENCE))"
+	@echo "make reference   every recorded answer of the original software (REFERENCE=FOLDER for others)"
 
 venv: $(STAMP)
 
 # Reinstalled only when pyproject.toml changes: the install is editable.
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed, $(PYTHON) is $$($(PYTHON) --version 2>&1); try make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
 	@touch $@
 
 quickstart: $(STAMP)

@@ -22,7 +22,7 @@ from core.context import (
     num_gpus,
 )  # fmt: skip
 
-__version__ = "1.9.1"
+__version__ = "1.9.1"  # of the MXNet whose behaviour this is; gluon.__version__ is that of the project
 
 # Modules by their own names, then by the short ones that programs use.
 _OWN = (

@@ -12,6 +12,7 @@ from gluon import block, loss, nn, parameter, rnn, trainer  # noqa: E402
 from gluon.block import Block, HybridBlock, SymbolBlock  # noqa: E402
 from gluon.parameter import Constant, DeferredInitializationError, Parameter, ParameterDict  # noqa: E402
 from gluon.trainer import Trainer  # noqa: E402
+from gluon.version import __version__ as __version__  # noqa: E402
 
 # Imported on first use.
 _ROOMS = ("contrib", "data", "metric", "model_zoo", "probability", "utils")

@@ -17,6 +17,7 @@ from . import probability as probability
 from . import rnn as rnn
 from . import trainer as trainer
 from . import utils as utils
+from . import version as version
 from core.base import UnknownName as UnknownName
 from gluon._check_core import check_core as check_core
 from gluon.block.block import Block as Block

@@ -1,8 +1,8 @@
 """Folders of recorded data, and the conditions under which marked tests run.
 
 Tests ask for the fixtures `reference`, `data` and `weights`: folders named by MXTEST_REFERENCE, MXTEST_DATA and
-MXTEST_WEIGHTS (default: beside the checkout, under ../shared). A test whose folder, interpreter or device is
-absent is skipped, and the summary prints why.
+MXTEST_WEIGHTS (default: beside the checkout, under ../shared). Recorded answers are in the checkout as well
+(tests/golden.tar.xz). A test whose folder, interpreter or device is absent is skipped, and the summary prints why.
 """
 
 import os
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.interpreter import unusable
+from tests.tools import golden
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -26,8 +27,8 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def reference() -> Path:
-    """Recorded answers of the original software."""
-    return _folder("MXTEST_REFERENCE", "reference")
+    """Recorded answers of the original software (see `tests.tools.golden`)."""
+    return golden.folder()
 
 
 @pytest.fixture(scope="session")

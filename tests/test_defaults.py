@@ -4,14 +4,14 @@ import ast
 import importlib
 import inspect
 import json
-import os
 import re
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-API = Path(os.environ.get("MXTEST_REFERENCE", Path(__file__).resolve().parents[2] / "shared" / "reference")) / "out"
+from tests.tools import golden
+
+API = golden.folder() / "out"
 PATHS = {"root", "embedding_root", "segmenter_root", "slf4j_root"}  # found by the environment at each call
 # Defaults that are written in another way, and mean the same.
 OTHERWISE = {

@@ -1,6 +1,8 @@
 """The whole and its parts as wheels: each is complete, holds what is its own, and asks for no more than it needs."""
 
+import ast
 import email
+import importlib.metadata
 import os
 import shutil
 import subprocess
@@ -9,6 +11,9 @@ import tomllib
 import zipfile
 
 import pytest
+
+import core
+import gluon
 
 PARTS = {"core": ("core", "gluon"), "cv": ("gluoncv",), "nlp": ("gluonnlp",)}
 PROGRAMS = {
@@ -38,15 +43,27 @@ def about(root, part=""):
 
 def test_parts_are_of_the_same_version_and_need_what_the_whole_needs(root):
     whole = about(root)["project"]
-    core, cv, nlp = (about(root, part)["project"] for part in PARTS)
-    assert {project["version"] for project in (core, cv, nlp)} == {whole["version"]}
-    assert core["dependencies"] == whole["dependencies"]
+    base, cv, nlp = (about(root, part)["project"] for part in PARTS)
+    assert all(project["dynamic"] == ["version"] for project in (whole, base, cv, nlp))
+    assert [*base["dependencies"], "sentencepiece"] == whole["dependencies"]
     extras = whole["optional-dependencies"]
-    own = f"gluon-triton-core=={whole['version']}"
+    own = f"gluon-triton-core=={gluon.__version__}"
     assert {*cv["dependencies"]} | {*cv["optional-dependencies"]["coco"]} == {own, *extras["cv"]}
     assert all(cv["optional-dependencies"][name] == extras[name] for name in ("video", "auto"))
-    assert nlp["dependencies"] == [own] and nlp["optional-dependencies"]["pieces"] == extras["nlp"]
-    assert not {*extras["nlp"]} & {*extras["cv"]}
+    assert nlp["dependencies"] == [own, "sentencepiece"]
+
+
+def test_versions_agree():
+    assert importlib.metadata.version("gluon-triton") == gluon.__version__
+    assert core.__version__ == "1.9.1"
+
+
+def test_building_takes_setuptools_alone(root):
+    for part in ("", *PARTS):
+        assert about(root, part)["build-system"]["requires"] == ["setuptools>=77"]
+    tree = ast.parse((root / "packaging" / "wheels.py").read_text())
+    imported = {node.module.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert imported == {"setuptools"} and not any(isinstance(node, ast.Import) for node in ast.walk(tree))
 
 
 @pytest.fixture(scope="module")
@@ -92,16 +109,18 @@ def test_each_wheel_holds_its_packages_and_all_of_them_are_the_whole(wheels):
     for part, packages in PARTS.items():
         assert {name.split("/")[0] for name in parts[part]} == set(packages)
     assert sum(map(len, parts.values())) == len(set().union(*parts.values()))
-    assert set().union(*parts.values()) == members(wheels[""])
+    command = {name for name in members(wheels[""]) if name.startswith(("gluon_cli/", "gluon_triton.pth"))}
+    assert set().union(*parts.values()) == members(wheels[""]) - command and command
     assert any(name.endswith(".pyi") for name in parts["core"])
 
 
 @pytest.mark.slow
 def test_no_wheel_brings_what_only_another_needs(wheels):
-    base = {"torch", "triton", "numpy", "tqdm"}
-    assert needed(wheels[""]) == needed(wheels["core"]) == base
-    assert needed(wheels["cv"]) == {"gluon-triton-core", "pillow", "matplotlib", "scipy"}
-    assert needed(wheels["nlp"]) == {"gluon-triton-core"}
+    base = {"torch", "triton", "numpy", "tqdm", "pillow"}
+    assert needed(wheels["core"]) == base and needed(wheels[""]) == {*base, "sentencepiece"}
+    assert needed(wheels["cv"]) == {"gluon-triton-core", "matplotlib", "scipy"}
+    assert needed(wheels["nlp"]) == {"gluon-triton-core", "sentencepiece"}
+    assert all(f"-{gluon.__version__}-" in wheel.name for wheel in wheels.values())
 
 
 @pytest.mark.slow

@@ -54,7 +54,7 @@ def test_info(capsys):
         "no other library: torchvision has the second"
     )
     assert answer(capsys, "info", "bert_12_768_12")["settings"]["units"] == 768
-    assert "Did you mean 'resnest50'" in answer(capsys, "info", "resnet50", code=1)["error"]
+    assert "Did you mean 'resnet50_v1'" in answer(capsys, "info", "resnet50", code=1)["error"]
 
 
 def test_predict_by_weights_of_ones_own(capsys, weights, data):

@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +11,9 @@ import pytest
 
 import core as mx
 from core.ops.registry import TABLE
+from tests.tools import golden
 
-REFERENCE = Path(os.environ.get("MXTEST_REFERENCE", Path(__file__).parents[3] / "shared" / "reference")) / "out"
+REFERENCE = golden.folder() / "out"
 USAGE = REFERENCE / "mxnet_usage.json"
 SECTIONS = {
     # section of the count: where its names are looked for

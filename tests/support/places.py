@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.tools import golden
+
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
-REFERENCE = Path(os.environ.get("MXTEST_REFERENCE", SHARED / "reference")) / "out"
+REFERENCE = golden.folder() / "out"
 DATA = Path(os.environ.get("MXTEST_DATA", SHARED / "data"))
 WEIGHTS = Path(os.environ.get("MXTEST_WEIGHTS", SHARED / "weights"))
 

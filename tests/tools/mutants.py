@@ -31,7 +31,7 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
-from tests.tools import mutation_tests
+from tests.tools import golden, mutation_tests
 from tests.tools.mutation_sites import Mutation, of_tree
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -178,7 +178,7 @@ class Copy:
 
     def _reference(self, fault: Mutation, words: list[str]) -> str:
         """A recorded answer of the original software that changed, or nothing."""
-        runner = self.root.parent / "shared" / "reference" / "check.py"
+        runner = golden.folder() / "check.py"
         words = [word for word in words if word not in mutation_tests.COMMON and len(word) > 2]
         if not words or not runner.exists():
             return ""
