@@ -250,6 +250,11 @@ def _context(node: Node):
 def _restore(node: Node, i: int):
     """The array that was input `i`, as it was, with its own history."""
     tensor, version, entry, kind, ctx, array = node.saved_inputs[i]
+    if tensor is None:
+        entry.source()
+        restored = kind._wrap(array._data, ctx)  # which holds the values while the rule needs them
+        restored._entry = entry
+        return restored
     if _changed(tensor, version) and node.op.inputs[min(i, len(node.op.inputs) - 1)] not in node.op.mutates:
         raise MXNetError(
             f"an input of {node.op.name} was changed in place after it was used, but its value is needed for the "

@@ -241,6 +241,17 @@ def _yielded(holder: tuple, others: Iterable[tuple]) -> Tensor | None:
     return copy_on_write(source)
 
 
+def flat(count: int, model: Tensor) -> Tensor:
+    """A flat tensor of `count` elements, not set, of the dtype and on the device of another."""
+    return torch.empty(count, dtype=model.dtype, device=model.device)
+
+
+def hollow(description: tuple) -> Tensor:
+    """A tensor as `like` describes it that takes no memory: every element is NaN."""
+    shape, dtype, where = description
+    return torch.full((1,), torch.nan, dtype=dtype, device=where).expand(shape)
+
+
 def counted_alone(tensor: Tensor) -> Tensor:
     """A tensor over the same memory whose changes are counted apart from those of what else lies there."""
     return tensor.data
@@ -335,6 +346,12 @@ def bits(tensor: Tensor) -> np.ndarray:
     if tensor.dtype is torch.bfloat16:
         return tensor.view(torch.int16).cpu().numpy().view(np.uint16)
     return tensor.cpu().numpy()
+
+
+def set_bits(tensor: Tensor, values: np.ndarray) -> None:
+    """Writes values as `bits` gives them to a tensor, wherever it is."""
+    source = torch.from_numpy(values.view(np.int16)) if tensor.dtype is torch.bfloat16 else torch.from_numpy(values)
+    tensor.copy_(source.view(tensor.dtype) if tensor.dtype is torch.bfloat16 else source)
 
 
 def share_numpy(tensor: Tensor) -> np.ndarray:

@@ -61,12 +61,13 @@ class Scope:
 class Leaf:
     """Marks an array that gradients are wanted for."""
 
-    __slots__ = ("fresh", "grad", "hook", "req", "vacant")
+    __slots__ = ("fresh", "grad", "hook", "req", "source", "vacant")
 
     def __init__(self, grad, req: str):
         self.grad, self.req = grad, req
         self.vacant: tuple | None = None  # what the gradient is to be, while a backward pass has its memory
         self.hook = None  # told of each finished gradient while backward goes on: begin(), ready(leaf), finish()
+        self.source = None  # called before a gradient rule reads the array, where the tape is not to keep its values
         self.fresh = False  # whether a backward pass has written the gradient since the last update
 
 
@@ -121,6 +122,9 @@ def attach(op: Operator, attrs: dict, inputs: Sequence, outputs: Sequence, reser
     for i in kept_inputs:
         x = inputs[i]
         if x is not None:
+            if type(x._entry) is Leaf and x._entry.source is not None:
+                node.saved_inputs[i] = (None, 0, x._entry, type(x), x._ctx, x)
+                continue
             tensor = storage.safe_to_keep(x._data) if storage.writable_elsewhere else x._data
             node.saved_inputs[i] = (tensor, tensor._version, x._entry, type(x), x._ctx, x)
     for k in kept_outputs:

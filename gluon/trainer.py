@@ -20,9 +20,11 @@ from core.kvstore.processes import Processes
 from core.kvstore.reducer import Row
 from core.optimizer.arena import Arena
 from gluon.parameter import Parameter, ParameterDict
+from gluon.sharding import load_shards, save_shards, shard
 
 __all__ = ["Trainer"]
 
+SHARDED = "dist_sharded"
 # Parameters whose arrays are exchanged again and again (two trainers share them) are updated one by one.
 MAX_REBUILDS = 3
 # Elements from which a parameter of the CPU gains nothing in an arena: outside of it the array that the backward pass
@@ -48,6 +50,12 @@ class Trainer:
     clip_global_norm: the largest 2-norm of all gradients together, as the optimizer sees them: summed over contexts and
     processes, and divided by the batch size. Larger ones are scaled down, after the one sum.
 
+    "dist_sharded" keeps on each process a part of what training needs, by `stage`: 1 of the optimizer's states, 2 of the
+    gradients also, 3 of the weights also, which blocks gather before they are called (params are then
+    `net.collect_params()`, and parameters are initialized before the Trainer is made). See `core.kvstore.sharded` for
+    the memory. It is for optimizers that treat each element by itself, and one device a process. `save_shards` and
+    `load_shards` are its checkpoints.
+
     `step(n)` divides the sum by n: with several processes that is the batch size of all of them together.
 
     >>> net = nn.Dense(1, in_units=1, use_bias=False)
@@ -71,7 +79,9 @@ class Trainer:
         compression_params=None,
         update_on_kvstore=None,
         clip_global_norm=None,
+        stage=None,
     ):
+        net = getattr(params, "_block", None)
         if isinstance(params, ParameterDict):
             params = params.by_full_name()  # their order is that of the states in MXNet's files
         if isinstance(params, dict):
@@ -100,6 +110,9 @@ class Trainer:
         self._connect(kvstore, compression_params)
         self._init_optimizer(optimizer, optimizer_params or {})
         self._scale = self._optimizer.rescale_grad
+        self._stage, self._shards, self._net = _stage(stage, self._kind), None, net
+        if self._sharded and not any(param._deferred_init for param in self._params):
+            self._cut()
         self._arenas: list[Arena] | None = None
         self._large: list = []  # (index, gradient, array) of those that are in no arena for their size
         self._arena_rows: list = []  # (parameter, its array, its gradient) of all when the arenas were made
@@ -130,7 +143,9 @@ class Trainer:
         if not self._kv_initialized:
             self._init_kvstore()
         count = self._rescale(batch_size)
-        if self._update_on_kvstore and len(self._contexts) > 1 and self._custom is None and self._processes is None:
+        if self._sharded:
+            self._step_shards(count, ignore_stale_grad)
+        elif self._update_on_kvstore and len(self._contexts) > 1 and self._custom is None and self._processes is None:
             self._step_on_kvstore()
         else:
             self._allreduce_grads(count, ignore_stale_grad)
@@ -149,6 +164,8 @@ class Trainer:
                     ...
                     trainer.step(batch_size)
         """
+        if self._sharded:
+            raise NotSupportedError("Trainer.join() is not for dist_sharded: give all processes as many batches")
         yield
         if self._processes is not None:
             while self._sum_over_processes(0.0, ignores=True, active=False):
@@ -230,7 +247,7 @@ class Trainer:
             return False
         for (_, param), fresh, stale in zip(params, agreed.fresh, agreed.stale):
             if stale and not agreed.ignores:
-                raise UserWarning(_stale(param, "a process"))
+                raise UserWarning(_stale(param.name, "a process"))
             for array in param._data:
                 array._entry.fresh = fresh
         if not active:
@@ -254,7 +271,7 @@ class Trainer:
                 if not array._entry.fresh:
                     stale = True
                     if not ignore_stale_grad:
-                        raise UserWarning(_stale(param, array.context))
+                        raise UserWarning(_stale(param.name, array.context))
         if self._largest_norm is not None:
             self._clip()
         if stale or len(self._contexts) > 1 or not self._update_arenas():
@@ -266,10 +283,12 @@ class Trainer:
         dense = [g if g.stype == "default" else g.data for g in gradients]
         if not dense:
             return
-        squares = nd.multi_sum_sq(*dense, num_arrays=len(dense)).sum().item()
+        self._scale_down(nd.multi_sum_sq(*dense, num_arrays=len(dense)).sum().item())
+
+    def _scale_down(self, squares):
         norm = self._optimizer.rescale_grad * math.sqrt(squares)
         if not math.isfinite(norm):
-            warnings.warn("nan or inf is detected. Clipping results will be undefined.", stacklevel=4)
+            warnings.warn("nan or inf is detected. Clipping results will be undefined.", stacklevel=5)
         elif norm > self._largest_norm:
             self._optimizer.rescale_grad *= self._largest_norm / norm
 
@@ -338,15 +357,58 @@ class Trainer:
         self._arenas = [Arena(updater, rows) for rows in groups.values()]
         return self._arenas
 
+    # ------------------------------------------------------------------ parts
+    @property
+    def _sharded(self):
+        return self._kind == SHARDED and self._processes is not None
+
+    def _cut(self):
+        """From now on each process keeps its parts."""
+        if len(self._contexts) != 1:
+            raise NotSupportedError(f"dist_sharded trains one device a process, given {self._contexts}")
+        self._shards = shard(self._params, self._net, self._stage, self._optimizer)
+
+    def _step_shards(self, count, ignore_stale_grad):
+        if ignore_stale_grad:
+            raise NotSupportedError("dist_sharded updates all parameters: ignore_stale_grad=True is not supported")
+        if getattr(self, "_amp_loss_scaler", None) is not None:
+            raise NotSupportedError("dist_sharded has no loss scaling: use bfloat16, or kvstore dist_sync")
+        if self._shards is None:
+            self._cut()
+        graph.values_changed()
+        self._shards.complete(self._processes.next_step(), count, lambda name: UserWarning(_stale(name, "a process")))
+        if self._largest_norm is not None:
+            self._scale_down(self._shards.squares())
+        self._shards.update()
+
+    def save_shards(self, folder):
+        """Writes weights and states of dist_sharded to a folder, each process its part (see `core.kvstore.slices`)."""
+        save_shards(folder, self._need_shards())
+
+    def load_shards(self, folder):
+        """Reads a folder of `save_shards`, which any number of processes may have written in any stage."""
+        load_shards(folder, self._need_shards())
+
+    def _need_shards(self):
+        if self._shards is None and self._sharded:
+            self._cut()
+        if self._shards is None:
+            raise MXNetError(
+                f"only several processes with kvstore dist_sharded have shards; this one is {self._kind!r}"
+            )
+        return self._shards
+
     # ------------------------------------------------------------------ files
     def save_states(self, fname):
         """Writes the optimizer and its states to a file, atomically."""
+        self._refuse_states()
         if not self._kv_initialized:
             self._init_kvstore()
         self._updaters[0].save(fname, dump_optimizer=True)
 
     def load_states(self, fname):
         """Reads a file of `save_states`, or one that MXNet wrote."""
+        self._refuse_states()
         if not self._kv_initialized:
             self._init_kvstore()
         for updater in self._updaters:
@@ -355,6 +417,10 @@ class Trainer:
         for updater in self._updaters:
             updater.optimizer = self._optimizer
         self._optimizer.param_dict = dict(enumerate(self._params))
+
+    def _refuse_states(self):
+        if self._sharded:
+            raise NotSupportedError("no process has all states with dist_sharded: use save_shards and load_shards")
 
     # ------------------------------------------------------------------ preparation
     def _connect(self, kvstore, compression_params):
@@ -387,7 +453,7 @@ class Trainer:
             self._custom.broadcast(self._param2idx[param.name], param._data[0].copy(), param._copies())
         elif self._processes is not None:
             self._processes.share(param.name, param._copies())
-            if param._grad is not None and len(self._contexts) == 1:
+            if param._grad is not None and len(self._contexts) == 1 and self._kind != SHARDED:
                 self._processes.reducer.watch(param._data[0]._entry)
 
     def _check_contexts(self):
@@ -465,13 +531,24 @@ class Trainer:
     def _refuse_on_kvstore(self, method):
         if not self._kv_initialized:
             self._init_kvstore()
+        if self._sharded:
+            raise NotSupportedError(f"{method}() needs whole gradients, which dist_sharded has not: use step()")
         if self._update_on_kvstore:
             raise AssertionError(f"{method}() needs a Trainer with update_on_kvstore=False")
 
 
-def _stale(param, where) -> str:
+def _stage(stage, kind) -> int:
+    """Which of the three stages of dist_sharded is asked for; ValueError where that is another."""
+    if stage is not None and kind != SHARDED:
+        raise ValueError(f"stage is for kvstore 'dist_sharded', given {kind!r}")
+    if stage not in (None, 1, 2, 3):
+        raise ValueError(f"stage is 1, 2 or 3, got {stage!r}")
+    return 2 if stage is None else stage
+
+
+def _stale(name, where) -> str:
     return (
-        f"the gradient of parameter {param.name!r} on {where} is not from a backward pass since the last step: does the "
+        f"the gradient of parameter {name!r} on {where} is not from a backward pass since the last step: does the "
         "loss depend on it? With ignore_stale_grad=True such parameters are left alone"
     )
 

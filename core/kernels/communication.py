@@ -34,6 +34,10 @@ HEARTBEAT = float(os.environ.get("MXNET_KVSTORE_HEARTBEAT", 30))
 # Bytes of a small message: a label, its complement, and what is exchanged under it.
 MESSAGE, LABEL = 512, 16
 
+# Under the names of torch 2.13, which warns of the older ones.
+_REDUCE_SCATTER = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
+_ALL_GATHER = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
+
 _heartbeat: Heartbeat | None = None
 _given_up = False  # an operation was left that may never end
 
@@ -176,6 +180,19 @@ def begin_all_gather(tensor: torch.Tensor, what: str, group=None) -> tuple[list[
         return [tensor], Pending(None, what)
     found = [torch.empty_like(tensor) for _ in range(size())]
     return found, _begin(what, tensor, dist.all_gather, found, tensor, group=group)
+
+
+def reduce_scatter(part: torch.Tensor, tensor: torch.Tensor, group=None) -> Pending:
+    """Begins to write the sum over processes of their part of a flat tensor, which is cut by rank, to `part`.
+
+    part: may be that part of the tensor itself.
+    """
+    return _begin("the sum of parts of gradients", tensor, _REDUCE_SCATTER, part, tensor, group=group)
+
+
+def gather_parts(tensor: torch.Tensor, part: torch.Tensor, group=None) -> Pending:
+    """Begins to write the parts of all processes to a flat tensor, by rank; part: as in `reduce_scatter`."""
+    return _begin("the parts of weights", tensor, _ALL_GATHER, tensor, part, group=group)
 
 
 def joined(tensors: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -14,7 +14,7 @@ from core.kvstore.rows import sum_rows
 from core.ndarray import NDArray
 
 IN_PROCESS = ("local", "device", "nccl", "local_allreduce_cpu", "local_allreduce_device", "local_update_cpu")
-DISTRIBUTED = ("dist", "dist_sync", "dist_device_sync", "dist_sync_device", "horovod", "byteps")
+DISTRIBUTED = ("dist", "dist_sync", "dist_device_sync", "dist_sync_device", "dist_sharded", "horovod", "byteps")
 TYPES = (*IN_PROCESS, *DISTRIBUTED)
 
 

@@ -119,5 +119,9 @@ class Processes:
 
     def sum(self, rows: list[Row], arenas: list, build, **how) -> Agreed:
         """The gradients are sums from here on; see `Reducer.complete`."""
+        return self.reducer.complete(self.next_step(), rows, arenas, build, **how)
+
+    def next_step(self) -> str:
+        """What all processes do next."""
         self._steps += 1
-        return self.reducer.complete(f"step {self._steps} of {self._name}", rows, arenas, build, **how)
+        return f"step {self._steps} of {self._name}"

@@ -134,7 +134,7 @@ class Block:
             raise not_prepared(self)
         self._warn_of_hidden_blocks()
         found = ParameterDict(self._params.prefix)
-        found._by_structure = self._by_attribute
+        found._by_structure, found._block = self._by_attribute, self
         found.update(self._params)
         for child in self._children.values():
             found.update(child.collect_params())

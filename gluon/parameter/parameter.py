@@ -9,7 +9,7 @@ import numpy as np
 
 from core import autograd, graph, initializer, storage
 from core import ndarray as nd
-from core.base import MXNetError
+from core.base import MXNetError, NotSupportedError
 from core.context import Context, cpu, current_context
 from core.dtypes import dtype_name
 from core.util import is_np_array, is_np_shape
@@ -69,6 +69,7 @@ class Parameter:
         self._ctx_list = None
         self._deferred_init = ()  # (initializer, contexts, initializer of the model, values or None)
         self._trainer = None
+        self._unit = None  # with kvstore dist_sharded: what the parameter lies in, of which processes hold parts
         self._var = None
         self._differentiable = differentiable
         self._allow_deferred_init = allow_deferred_init
@@ -306,6 +307,8 @@ class Parameter:
     # ------------------------------------------------------------------ access
     def data(self, ctx=None, device=None):
         """The array on `ctx` (or `device`), by default the only one or that of the current context."""
+        if self._unit is not None:
+            self._unit.wake()
         array = self._array
         ctx = device if ctx is None else ctx
         if array is not None and (ctx is None or ctx == self._ctx_list[0]):
@@ -350,6 +353,11 @@ class Parameter:
 
     def set_data(self, data):
         """Sets the values on all contexts."""
+        if self._unit is not None:
+            raise NotSupportedError(
+                f"parameter {self.name!r} lies on several processes (dist_sharded): set or load values before the Trainer "
+                "is made, or load all with Trainer.load_shards"
+            )
         self.shape = data.shape
         if self._data is not None:
             with autograd.pause():
@@ -364,8 +372,9 @@ class Parameter:
 
     def zero_grad(self):
         """Sets the gradients to 0."""
-        for gradient in self._grad or ():
-            gradient[:] = 0
+        for array, gradient in zip(self._data or (), self._grad or ()):
+            if array._entry is None or array._entry.vacant is None:
+                gradient[:] = 0
 
     def reset_ctx(self, ctx):
         """Moves the parameter to other contexts."""
@@ -416,6 +425,9 @@ class Parameter:
         """The mean over contexts, on the CPU; all rows of a sparse parameter."""
         if self._master is not None:
             return self._master.copyto(cpu())
+        if self._unit is not None:
+            whole, _ = self.data().copyto(cpu()), self._unit.rest()
+            return whole
         arrays = [array.as_in_context(cpu()) for array in self._check_and_get(self._data, list)]
         return arrays[0].detach() if len(arrays) == 1 else sum(arrays[1:], arrays[0]) / len(arrays)
 

@@ -1,0 +1,386 @@
+"""Training of which every process keeps a part: states, then gradients, then weights (ZeRO, Rajbhandari et al., 2020).
+
+Weights lie in units, flat tensors that are cut into one part for each process, padded to its size. Each process updates
+its part. What is kept whole besides depends on the stage:
+
+    stage  weights  gradients  states   memory of float32 and Adam, P parameters on N processes
+    1      whole    whole      part     8 P + 8 P / N bytes
+    2      whole    part       part     4 P + 12 P / N, and the units whose gradients are on their way
+    3      part     part       part     16 P / N, and the units that are in use
+
+A process sends P (N - 1) / N elements to sum gradients, and as many to gather weights: once a step, in stage 3 once in
+the forward and once in the backward pass.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from core import ndarray as nd
+from core import storage
+from core.base import MXNetError, NotSupportedError
+from core.dtypes import HALF, dtype_name
+from core.kernels import communication
+from core.kvstore.processes import all_sum
+from core.ndarray import NDArray
+from core.optimizer.optimizer import Optimizer
+from core.tape import Leaf
+
+UNDER_WAY = 2  # units whose gradients are on their way at a time
+
+
+@dataclasses.dataclass
+class Row:
+    """A parameter: its index in the optimizer, its name, its marked array, and where it begins in its unit."""
+
+    index: int
+    name: str
+    array: NDArray
+    begin: int = 0
+
+    @property
+    def leaf(self) -> Leaf:
+        return self.array._entry
+
+
+class Unit:
+    """Parameters of one dtype in one flat tensor, of which this process updates a part.
+
+    weight, gradient: flat arrays of the part.
+    """
+
+    def __init__(self, rows: list[Row], stage: int):
+        self.rows, self.stage = rows, stage
+        self.rank, count = communication.rank(), communication.size()
+        begin = 0
+        for row in rows:
+            row.begin = begin
+            begin += row.array.size
+        self.size = -(-begin // count)
+        self.context = rows[0].array.context
+        flat = self._joined([row.array._data for row in rows])
+        self.flat = flat if stage < 3 else None
+        self.weight = self._wrap(self._part(flat) if stage < 3 else self._part(flat).clone())
+        self.flat_gradient, self.gradient, self.state = None, None, None
+        self.users = 0  # blocks that are being called
+        self.got: set[int] = set()  # leaves whose gradients came since they were sent last
+        self.sent, self._pending = False, None
+        self._gather_group = self._sum_group = None
+        if stage == 1:
+            self.flat_gradient = self._joined([row.leaf.grad._data for row in rows])
+            self.gradient = self._wrap(self._part(self.flat_gradient))
+            for row, view in zip(rows, self._views(self.flat_gradient)):
+                row.leaf.grad._data = view
+        else:
+            for row in rows:
+                self._release(row)
+        if stage == 3:
+            self.sleep()
+        else:
+            self._show(flat)
+
+    def join(self, gathers, sums) -> None:
+        """The groups of processes in which it communicates."""
+        self._gather_group, self._sum_group = gathers, sums
+
+    # ------------------------------------------------------------------ weights
+
+    def wake(self) -> None:
+        """The arrays hold their values."""
+        if self.flat is None:
+            flat = storage.flat(self.size * communication.size(), self.weight._data)
+            communication.gather_parts(flat, self.weight._data, self._gather_group).wait()
+            self.flat = flat
+            self._show(flat)
+
+    def sleep(self) -> None:
+        """The arrays hold nothing; what still reads their values keeps them."""
+        self.flat = None
+        for row in self.rows:
+            row.array._data = storage.hollow(storage.like(row.array._data))
+
+    def rest(self) -> None:
+        """After a look at the values outside of a block: they are released."""
+        if self.stage == 3 and not self.users:
+            self.sleep()
+
+    def begin_gather(self):
+        """After an update: the parts of the other processes, and what to wait for."""
+        return communication.gather_parts(self.flat, self.weight._data, self._gather_group)
+
+    def _show(self, flat) -> None:
+        for row, view in zip(self.rows, self._views(flat)):
+            row.array._data = storage.counted_alone(view)
+
+    # ------------------------------------------------------------------ gradients
+
+    def send(self) -> None:
+        """Begins to sum the gradients; whole ones are released."""
+        if self.stage == 1:
+            self._pending = communication.reduce_scatter(self.gradient._data, self.flat_gradient, self._sum_group)
+            return
+        flat = self._joined([row.leaf.grad._data for row in self.rows])
+        for row in self.rows:
+            self._release(row)
+        part = storage.flat(self.size, flat)
+        self.gradient, self.sent = self._wrap(part), True
+        self.got.clear()
+        self._pending = communication.reduce_scatter(part, flat, self._sum_group)
+        self.flat_gradient = flat  # which the operation reads
+
+    def wait(self) -> None:
+        """The part of the gradient is the sum over processes."""
+        if self._pending is not None:
+            self._pending.wait()
+            self._pending = None
+            if self.stage > 1:
+                self.flat_gradient = None
+
+    def _release(self, row: Row) -> None:
+        """The next backward pass gives the gradient new memory."""
+        gradient = row.leaf.grad
+        row.leaf.vacant = storage.like(gradient._data)
+        gradient._data = storage.hollow(row.leaf.vacant)
+
+    # ------------------------------------------------------------------ parts
+
+    def pieces(self) -> Iterator[tuple[Row, int, int, int]]:
+        """(row, its first element, begin, end) of what lies in this process's part."""
+        first = self.rank * self.size
+        for row in self.rows:
+            begin, end = max(row.begin, first), min(row.begin + row.array.size, first + self.size)
+            if begin < end:
+                yield row, begin - row.begin, begin - first, end - first
+
+    def arrays(self, optimizer: Optimizer) -> dict[str, NDArray]:
+        """The flat arrays of the part that outlast a step, by name: the weight and the states."""
+        self.prepare(optimizer)
+        found, stack = {"weight": self.weight}, [("state", self.state)]
+        while stack:
+            name, state = stack.pop()
+            if isinstance(state, (tuple, list)):
+                stack += [(f"{name}.{k}", part) for k, part in enumerate(state)]
+            elif state is not None:
+                found[name] = state
+        return found
+
+    def prepare(self, optimizer: Optimizer) -> None:
+        """Makes the states."""
+        if self.state is None:
+            self.state = optimizer.create_state_multi_precision(self.rows[0].index, self.weight)
+
+    def update(self, optimizer: Optimizer, t: int) -> None:
+        """One update of the part."""
+        self.prepare(optimizer)
+        state, where = self.state, {}
+        if optimizer.multi_precision and dtype_name(self.weight.dtype) in HALF:
+            state, master = self.state if optimizer.master_last else reversed(self.state)
+            where["w32"] = master._data
+        segments = self._segments(optimizer)
+        if any(rest != [1.0, 1.0] for _, _, *rest in segments):
+            where["segments"] = segments
+        optimizer._rule(self.weight, self.gradient, state, optimizer.learning_rate, optimizer.wd, t, **where)
+        if self.flat is not None:
+            storage.count_change([row.array._data for row in self.rows])
+
+    def _segments(self, optimizer: Optimizer) -> list[tuple]:
+        factor = optimizer._multiplier
+        return [
+            (begin, end, factor(row.index, "lr_mult"), factor(row.index, "wd_mult"))
+            for row, _, begin, end in self.pieces()
+        ]
+
+    def _joined(self, tensors: Sequence):
+        flat = storage.flat(self.size * communication.size(), tensors[0])
+        end = 0
+        for tensor, view in zip(tensors, self._views(flat)):
+            view.copy_(tensor)
+            end += tensor.numel()
+        flat[end:] = 0
+        return flat
+
+    def _views(self, flat) -> list:
+        return [flat[row.begin : row.begin + row.array.size].view(row.array.shape) for row in self.rows]
+
+    def _part(self, flat):
+        return flat[self.rank * self.size : (self.rank + 1) * self.size]
+
+    def _wrap(self, tensor) -> NDArray:
+        return NDArray._wrap(tensor, self.context)
+
+
+class Shards:
+    """All units of a trainer; the hook of their marked arrays in stages 2 and 3.
+
+    rows: parameters, in groups that belong together: those of a layer, which stage 3 gathers at once.
+    """
+
+    def __init__(self, groups: Sequence[Sequence[Row]], stage: int, optimizer: Optimizer):
+        if not (optimizer.elementwise and optimizer.master_in_kernel and type(optimizer)._updates_by_rule()):
+            raise NotSupportedError(
+                f"dist_sharded updates parts of parameters, and {type(optimizer).__name__} needs whole ones: use an "
+                "optimizer that treats each element by itself, such as adam or sgd, or kvstore dist_sync"
+            )
+        self.stage, self.optimizer, self._steps = stage, optimizer, 0
+        gathers, sums = (communication.new_group(f"{what} of a sharded trainer") for what in ("weights", "gradients"))
+        self.units = [Unit(rows, stage) for group in groups for rows in _by_dtype(group)]
+        self._unit_of: dict[int, Unit] = {}
+        for unit in self.units:
+            unit.join(gathers, sums)
+            for row in unit.rows:
+                self._unit_of[id(row.leaf)] = unit
+                if stage > 1:
+                    row.leaf.hook = self
+                if stage == 3:
+                    row.leaf.source = lambda unit=unit: self._wake_for_rule(unit)
+        self._order = self.units[::-1]  # of sending; known after a step
+        self._arrived: list[Unit] = []
+        self._next, self._under_way = 0, []
+        self._awake: list[Unit] = []  # by gradient rules, the last one last
+
+    # ------------------------------------------------------------------ the hook of marked arrays
+
+    def begin(self) -> None:
+        """A backward pass begins."""
+        self._next, self._arrived = 0, []
+
+    def ready(self, leaf: Leaf) -> None:
+        """The gradient of an array is there."""
+        unit = self._unit_of[id(leaf)]
+        unit.got.add(id(leaf))
+        if len(unit.got) == len(unit.rows):
+            self._arrived.append(unit)
+        while self._next < len(self._order) and self._is_whole(self._order[self._next]):
+            self._send(self._order[self._next])
+            self._next += 1
+
+    def finish(self) -> None:
+        """The pass is over."""
+        self.sleep()
+
+    def _is_whole(self, unit: Unit) -> bool:
+        return len(unit.got) == len(unit.rows)
+
+    def _send(self, unit: Unit) -> None:
+        if len(self._under_way) == UNDER_WAY:
+            self._under_way.pop(0).wait()
+        unit.send()
+        self._under_way.append(unit)
+
+    # ------------------------------------------------------------------ weights of stage 3
+
+    def use(self, units: Sequence[Unit]) -> None:
+        """A block that reads these units is called."""
+        for unit in units:
+            unit.wake()
+            unit.users += 1
+
+    def leave(self, units: Sequence[Unit]) -> None:
+        """The call is over."""
+        for unit in units:
+            unit.users -= 1
+            if not unit.users:
+                unit.sleep()
+
+    def _wake_for_rule(self, unit: Unit) -> None:
+        if unit.flat is None:
+            unit.wake()
+            self._awake.append(unit)
+            if len(self._awake) > 2:
+                self._awake.pop(0).sleep()
+
+    def sleep(self) -> None:
+        """All weights of stage 3 that no block uses are released."""
+        self._awake.clear()
+        for unit in self.units:
+            if self.stage == 3 and unit.flat is not None and not unit.users:
+                unit.sleep()
+
+    # ------------------------------------------------------------------ steps
+
+    def complete(self, what: str, count: float, stale: Callable[[str], Exception]) -> None:
+        """The gradients of all parts are sums over processes.
+
+        MXNetError where processes divide by different counts; `stale(name)` where a parameter has no fresh gradient.
+        """
+        rows = [row for unit in self.units for row in unit.rows]
+        old = [not row.leaf.fresh for row in rows]
+        answer = communication.exchange(what, np.packbits(old).tobytes())
+        anywhere = np.unpackbits(np.frombuffer(answer, np.uint8), count=len(rows))
+        if anywhere.any():
+            raise stale(rows[int(anywhere.argmax())].name)
+        communication.same("what step() divides by", [f"{count:g}"], "Give the size of the batches of all processes")
+        for unit in self._order:
+            if unit.stage > 1 and unit.sent and unit.got:
+                raise MXNetError(
+                    f"a backward pass wrote some of the gradients of {', '.join(row.name for row in unit.rows)}, after "
+                    "an earlier one had written all: with dist_sharded call step() between them, or use stage=1"
+                )
+            if unit.stage == 1 or not unit.sent:
+                self._send(unit)
+        for unit in self.units:
+            unit.wait()
+        self._under_way.clear()
+        if not self._steps and self.stage > 1:
+            self._learn_order()
+
+    def _learn_order(self) -> None:
+        """Units are sent as their gradients came at process 0."""
+        number = {id(unit): k for k, unit in enumerate(self.units)}
+        came = list(dict.fromkeys(number[id(unit)] for unit in self._arrived))
+        came += [k for k in number.values() if k not in set(came)]
+        order = communication.broadcast_integers(came, "the order of gradients")
+        self._order = [self.units[k] for k in order]
+
+    def squares(self) -> float:
+        """The sum of the squares of all gradients."""
+        own = [unit.gradient for unit in self.units]
+        total = nd.multi_sum_sq(*own, num_arrays=len(own)).sum().reshape((1,))
+        return float(all_sum(total.as_in_context(nd.cpu())).asnumpy()[0])
+
+    @property
+    def steps(self) -> int:
+        """How many updates there were."""
+        return self._steps
+
+    def loaded(self, steps: int) -> None:
+        """The parts got other values, those after `steps` updates."""
+        self._steps = steps
+        self.optimizer.num_update = self.optimizer.begin_num_update + steps
+        self._gather()
+
+    def update(self) -> None:
+        """One update of all weights."""
+        optimizer = self.optimizer
+        self._steps += 1
+        t = optimizer.begin_num_update + self._steps
+        for unit in self.units:
+            optimizer._set_current_context(unit.context.device_id)
+            optimizer._index_update_count.update(dict.fromkeys([row.index for row in unit.rows], t))
+        optimizer.num_update = max(optimizer.num_update, t)
+        for unit in self.units:
+            unit.update(optimizer, t)
+        self._gather()
+        for unit in self.units:
+            unit.sent = False
+            if self.stage > 1:
+                unit.gradient = None
+            for row in unit.rows:
+                row.leaf.fresh = False
+
+    def _gather(self) -> None:
+        """After a change of the parts: the weights are those of all processes."""
+        if self.stage < 3:
+            for pending in [unit.begin_gather() for unit in self.units]:
+                pending.wait()
+        self.sleep()
+
+
+def _by_dtype(rows: Sequence[Row]) -> list[list[Row]]:
+    groups: dict = {}
+    for row in rows:
+        groups.setdefault((row.array.dtype, str(row.array.context)), []).append(row)
+    return list(groups.values())

@@ -1,0 +1,308 @@
+"""Sharded trainers of two to four processes against one process: weights, memory, bytes and checkpoints."""
+
+import functools
+import gc
+import warnings
+
+import numpy as np
+import pytest
+
+import core as mx
+import gluon
+from core import autograd, nd
+from core.kernels import communication
+from core.kvstore import sharded as sharded_units
+from gluon import nn
+from tests.support import ranks
+
+LOSS = gluon.loss.L2Loss()
+run = functools.partial(ranks.run, HEARTBEAT=30.0)  # four processes on two busy cores are silent for seconds
+ADAM = {"learning_rate": 0.01, "wd": 0.02}
+
+
+class Tied(gluon.HybridBlock):
+    """Words in and words out with one matrix."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        with self.name_scope():
+            self.words = nn.Embedding(11, 6, prefix="words_")
+            self.body = nn.HybridSequential(prefix="body_")
+            with self.body.name_scope():
+                self.body.add(nn.Dense(9, in_units=6, activation="tanh", flatten=False), nn.LayerNorm(in_channels=9))
+                self.body.add(nn.Dense(6, in_units=9, flatten=False))
+            self.out = nn.Dense(11, in_units=6, flatten=False, params=self.words.params, prefix="words_")
+
+    def hybrid_forward(self, F, x):
+        return self.out(self.body(self.words(x)))
+
+
+def network(seed=0, hybridize=False):
+    mx.random.seed(seed)
+    net = Tied(prefix="net_")
+    net.initialize(mx.init.Xavier())
+    net.body[0].bias.wd_mult = 0
+    net.body[2].weight.lr_mult = 0.5
+    if hybridize:
+        net.hybridize()
+    return net
+
+
+def train(net, trainer, steps, rank=0, count=1, first=0):
+    for k in range(first, steps):
+        numbers = np.random.RandomState(k)
+        x, y = nd.array(numbers.randint(0, 11, (12, 3))), nd.array(numbers.standard_normal((12, 3, 11)))
+        with autograd.record():
+            loss = LOSS(net(x[rank::count]), y[rank::count])
+        loss.backward()
+        trainer.step(12)
+
+
+def weights(net):
+    return {name: p.data().asnumpy() for name, p in net.collect_params().items()}
+
+
+@functools.lru_cache
+def alone(optimizer="adam", steps=4, **more):
+    net = network()
+    train(net, gluon.Trainer(net.collect_params(), optimizer, ADAM, **more), steps)
+    return weights(net)
+
+
+def alike(results, expected):
+    for found in results:
+        assert not isinstance(found, str), found
+        for name, values in expected.items():
+            np.testing.assert_array_equal(found[name], results[0][name])
+            np.testing.assert_allclose(found[name], values, rtol=0, atol=1e-6, err_msg=name)
+
+
+def sharded(rank, stage, optimizer="adam", hybridize=False, **more):
+    net = network(rank, hybridize)
+    trainer = gluon.Trainer(net.collect_params(), optimizer, ADAM, kvstore="dist_sharded", stage=stage, **more)
+    train(net, trainer, 4, rank, communication.size())
+    return weights(net)
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    monkeypatch.setattr(ranks, "PATIENCE", 30.0)
+
+
+@pytest.fixture
+def small_units(monkeypatch):
+    monkeypatch.setattr("gluon.sharding.UNIT_BYTES", 100)
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3])
+@pytest.mark.parametrize("count", [2, 4])
+def test_shards_train_as_one(count, stage, small_units):
+    alike(run(count, sharded, stage), alone())
+
+
+def test_hybridized(small_units):
+    alike(run(2, sharded, 3, "adam", True), alone())
+
+
+def clipped(rank, stage):
+    return sharded(rank, stage, "sgd", clip_global_norm=0.05)
+
+
+@pytest.mark.parametrize("stage", [1, 3])
+def test_norms_are_those_of_all_parts(stage, small_units):
+    alike(run(3, clipped, stage), alone("sgd", clip_global_norm=0.05))
+
+
+# ---------------------------------------------------------------- networks
+
+
+def bert(rank, stage):
+    import gluonnlp as nlp
+
+    mx.random.seed(rank)
+    net = nlp.model.BERTEncoder(
+        units=16, hidden_size=32, num_layers=2, num_heads=2, max_length=8, dropout=0.0, prefix="b_"
+    )
+    net.initialize(mx.init.Xavier())
+    x = nd.array(np.random.RandomState(0).standard_normal((4, 8, 16)))
+    return learn(rank, stage, net, x)
+
+
+def resnet(rank, stage):
+    import gluoncv
+
+    mx.random.seed(rank)
+    net = gluoncv.model_zoo.cifar_resnet20_v1(prefix="r_")
+    net.initialize(mx.init.Xavier())
+    x = nd.array(np.random.RandomState(0).standard_normal((4, 3, 16, 16)))
+    net(x)
+    return learn(rank, stage, net, x)
+
+
+def learn(rank, stage, net, x):
+    count = communication.size()
+    kind = {"kvstore": "dist_sharded", "stage": stage} if stage else {"kvstore": "dist_sync"}
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.01, "momentum": 0.9}, **kind)
+    for _ in range(3):
+        with autograd.record():
+            out = net(x[rank::count])
+            loss = ((out[0] if isinstance(out, (list, tuple)) else out) ** 2).mean()
+        loss.backward()
+        trainer.step(count)
+    return {name: p.data().asnumpy() for name, p in net.collect_params().items() if p.grad_req != "null"}
+
+
+@pytest.mark.parametrize(("build", "stage"), [(bert, 2), (bert, 3), (resnet, 1), (resnet, 3)])
+def test_networks_train_as_with_dist_sync(build, stage):
+    alike(run(2, build, stage), expected_of(build))
+
+
+@functools.lru_cache
+def expected_of(build):
+    return run(2, build, 0)[0]
+
+
+# ---------------------------------------------------------------- memory and bytes
+
+WIDTH, LAYERS = 256, 8
+
+
+def deep():
+    mx.random.seed(0)
+    net = nn.Sequential(prefix="net_")
+    with net.name_scope():
+        net.add(*[nn.Dense(WIDTH, in_units=WIDTH, use_bias=False) for _ in range(LAYERS)])
+    net.initialize(mx.init.Xavier())
+    return net
+
+
+def measured(rank, stage):
+    net = deep()
+    trainer = gluon.Trainer(net.collect_params(), "adam", ADAM, kvstore="dist_sharded", stage=stage)
+    x, sent, begin = nd.ones((2, WIDTH)), [], communication._begin
+
+    def step():
+        with autograd.record():
+            loss = net(x).sum()
+        loss.backward()
+        memory = held()
+        trainer.step(1)
+        return memory
+
+    step()
+    operations = {communication._REDUCE_SCATTER, communication._ALL_GATHER}
+
+    def counted(what, tensor, operation, *rest, **more):
+        if operation in operations:
+            whole = max((t for t in rest if hasattr(t, "nbytes")), key=lambda t: t.nbytes)
+            sent.append(whole.nbytes * (communication.size() - 1) // communication.size())
+        return begin(what, tensor, operation, *rest, **more)
+
+    communication._begin = counted
+    during = step()
+    return during, held(), sum(sent)
+
+
+def held():
+    """Bytes of all tensors, those of a few elements aside."""
+    import torch
+
+    gc.collect()
+    found = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tensors = [x for x in gc.get_objects() if isinstance(x, torch.Tensor)]
+        tensors += [x._data for x in gc.get_objects() if isinstance(x, nd.NDArray)]
+        for tensor in tensors:
+            memory = tensor.untyped_storage()
+            found[memory.data_ptr()] = memory.nbytes()
+    return sum(size for size in found.values() if size > 4096)
+
+
+@pytest.mark.parametrize(("count", "stage"), [(2, 1), (2, 2), (4, 2), (4, 3)])
+def test_memory_and_bytes_are_those_of_the_formula(count, stage, monkeypatch):
+    monkeypatch.setattr("gluon.sharding.UNIT_BYTES", 4 * WIDTH**2)
+    many = 4 * LAYERS * WIDTH**2
+    whole, parts = {1: (2, 2), 2: (1, 2), 3: (0, 3)}[stage]
+    for during, memory, sent in run(count, measured, stage):
+        # After the backward pass: the parts of gradients, and whole ones of the units that are under way.
+        gradients = 0 if stage == 1 else many * (1 / count + sharded_units.UNDER_WAY / LAYERS)
+        assert during == pytest.approx(many * (whole + parts / count) + gradients, rel=0.1)
+        assert memory == pytest.approx(many * (whole + parts / count), rel=0.1)
+        assert sent == pytest.approx((3 if stage == 3 else 2) * many * (count - 1) / count, rel=0.01)
+
+
+# ---------------------------------------------------------------- checkpoints
+
+
+def saves(rank, stage, folder):
+    net = network(rank)
+    trainer = gluon.Trainer(net.collect_params(), "adam", ADAM, kvstore="dist_sharded", stage=stage)
+    train(net, trainer, 2, rank, communication.size())
+    trainer.save_shards(folder)
+    net.save_parameters(f"{folder}/whole-{rank}.params")
+    return weights(net)
+
+
+def loads(rank, stage, folder):
+    net = network(rank + 5)
+    trainer = gluon.Trainer(net.collect_params(), "adam", ADAM, kvstore="dist_sharded", stage=stage)
+    trainer.load_shards(folder)
+    train(net, trainer, 4, rank, communication.size(), first=2)
+    return weights(net)
+
+
+@pytest.mark.parametrize(("before", "after"), [((3, 2), (2, 3)), ((2, 3), (4, 1))])
+def test_checkpoints_load_with_other_numbers_of_processes(before, after, tmp_path, small_units):
+    count, stage = before
+    alike(run(count, saves, stage, str(tmp_path)), alone(steps=2))
+    net = network(3)
+    net.load_parameters(f"{tmp_path}/whole-1.params")
+    for name, values in alone(steps=2).items():
+        np.testing.assert_allclose(net.collect_params()[name].data().asnumpy(), values, rtol=0, atol=1e-6)
+    count, stage = after
+    alike(run(count, loads, stage, str(tmp_path)), alone())
+
+
+# ---------------------------------------------------------------- errors
+
+
+def refused(rank, what):
+    net = network()
+    if what == "lamb":
+        gluon.Trainer(net.collect_params(), "lamb", kvstore="dist_sharded")
+    elif what == "a list":
+        gluon.Trainer(list(net.collect_params().values()), "sgd", kvstore="dist_sharded", stage=3)
+    else:
+        trainer = gluon.Trainer(net.collect_params(), "sgd", kvstore="dist_sharded", stage=3)
+        if what == "states":
+            trainer.save_states("states")
+        elif what == "set":
+            net.body[0].bias.set_data(nd.zeros((9,)))
+        elif what == "stale":
+            with autograd.record():
+                loss = net.words(nd.array([1, 2])).sum()
+            loss.backward()
+            trainer.step(1)
+
+
+@pytest.mark.parametrize(
+    ("what", "text"),
+    [
+        ("lamb", "LAMB needs whole ones"),
+        ("a list", "give the Trainer net.collect_params() as it is"),
+        ("states", "use save_shards and load_shards"),
+        ("set", "parameter 'net_body_dense0_bias' lies on several processes"),
+        ("stale", "UserWarning: the gradient of parameter 'net_body_dense0_weight' on a process"),
+    ],
+)
+def test_what_shards_cannot_do(what, text):
+    for found in run(2, refused, what):
+        assert text in found
+
+
+def test_a_stage_is_for_shards():
+    with pytest.raises(ValueError, match="stage is for kvstore 'dist_sharded', given 'device'"):
+        gluon.Trainer(network().collect_params(), "sgd", stage=1)
+    with pytest.warns(UserWarning, match="trains alone"), pytest.raises(ValueError, match="1, 2 or 3, got 4"):
+        gluon.Trainer(network().collect_params(), "sgd", kvstore="dist_sharded", stage=4)
