@@ -31,6 +31,9 @@ class FocalLoss(Loss):
     alpha: weight of the right class, 1 - alpha that of the others. sparse_label: labels are indices, of `num_class`
     classes, else of the shape of `pred`, positive where a class is right. from_logits: `pred` are probabilities.
     size_average: the mean over all other axes, else the sum. ValueError for sparse labels without `num_class`.
+
+    >>> gluoncv.loss.FocalLoss(num_class=2)(nd.array([[2, -2]]), nd.array([0])).shape
+    (1,)
     """
 
     def __init__(
@@ -62,6 +65,12 @@ class SSDMultiBoxLoss(Block):
     the background, -1 to be left out of the boxes' loss, and target offsets (B, A, 4); gives three lists of (B,): the
     sum, the classes' and the boxes' loss. negative_mining_ratio: negative anchors that count, the worst ones, for each
     positive one, but `min_hard_negatives` at least. rho: where Huber's loss becomes linear.
+
+    >>> loss = gluoncv.loss.SSDMultiBoxLoss()
+    >>> total, classes, boxes = loss(nd.zeros((1, 2, 3)), nd.zeros((1, 2, 4)), nd.array([[1, 0]]), nd.zeros((1, 2, 4)))
+    >>> classes[0]
+    [2.1972]
+    <NDArray 1 @cpu(0)>
     """
 
     def __init__(self, negative_mining_ratio=3, rho=1.0, lambd=1.0, min_hard_negatives=0, **kwargs):
@@ -103,6 +112,12 @@ class YOLOV3Loss(Loss):
     Called with what the network predicts: objects (B, N, 1), centres (B, N, 2), sizes (B, N, 2), classes (B, N,
     classes); then their targets, with the weights of centres and sizes before those of classes, and the classes' mask.
     Objects with a target below 0 do not count.
+
+    >>> one, two = nd.zeros((1, 4, 1)), nd.zeros((1, 4, 2))
+    >>> losses = gluoncv.loss.YOLOV3Loss()(one, two, two, nd.zeros((1, 4, 3)), one, two, two, two, nd.zeros((1, 4, 3)), nd.ones((1, 4, 3)))
+    >>> losses[0]
+    [2.7726]
+    <NDArray 1 @cpu(0)>
     """
 
     def __init__(self, batch_axis=0, weight=None, **kwargs):
@@ -144,6 +159,11 @@ class HeatmapFocalLoss(Loss):
     """Focal loss of heat maps that fall off around centres (Law and Deng, 2018), over the number of centres; (1,).
 
     pred and label (B, classes, H, W); labels of centres are 1. from_logits: `pred` are probabilities.
+
+    >>> maps = nd.array([[[[1, 0.5], [0, 0]]]])
+    >>> gluoncv.loss.HeatmapFocalLoss(from_logits=True)(nd.ones((1, 1, 2, 2)) * 0.5, maps)
+    [0.5307]
+    <NDArray 1 @cpu(0)>
     """
 
     def __init__(self, from_logits=False, batch_axis=0, weight=None, **kwargs):
@@ -159,7 +179,12 @@ class HeatmapFocalLoss(Loss):
 
 
 class MaskedL1Loss(Loss):
-    """|label - pred| where `mask` is 1, summed, over the sum of the mask, (1,)."""
+    """|label - pred| where `mask` is 1, summed, over the sum of the mask, (1,).
+
+    >>> gluoncv.loss.MaskedL1Loss()(nd.array([[1, 2]]), nd.array([[3, 5]]), nd.array([[1, 0]]))
+    [2.]
+    <NDArray 1 @cpu(0)>
+    """
 
     def __init__(self, weight=None, batch_axis=0, **kwargs):
         super().__init__(weight, batch_axis, **kwargs)
@@ -265,7 +290,13 @@ class SoftmaxCrossEntropyOHEMLoss(SoftmaxCrossEntropyLoss):
 
 
 class SegmentationMultiLosses(SoftmaxCrossEntropyLoss):
-    """The sum of the losses of three predictions."""
+    """The sum of the losses of three predictions.
+
+    >>> scores = nd.zeros((1, 2, 1, 2))
+    >>> gluoncv.loss.SegmentationMultiLosses()(scores, scores, scores, nd.array([[[0, 1]]]))
+    [2.0794]
+    <NDArray 1 @cpu(0)>
+    """
 
     def __init__(self, size_average=True, ignore_label=-1, **kwargs):
         super().__init__(size_average=size_average, ignore_label=ignore_label, **kwargs)
@@ -278,6 +309,11 @@ class MixSoftmaxCrossEntropyLoss(SoftmaxCrossEntropyLoss):
     """The loss of a prediction and, with `aux`, `aux_weight` times that of a second one.
 
     mixup: two labels and a weight follow the predictions, in place of one label.
+
+    >>> loss = gluoncv.loss.MixSoftmaxCrossEntropyLoss(aux=False)
+    >>> loss(nd.zeros((1, 2, 1, 2)), nd.array([[[0, 1]]]))
+    [0.6931]
+    <NDArray 1 @cpu(0)>
     """
 
     def __init__(self, aux=True, mixup=False, aux_weight=0.2, ignore_label=-1, **kwargs):
@@ -297,7 +333,12 @@ class MixSoftmaxCrossEntropyLoss(SoftmaxCrossEntropyLoss):
 
 
 class MixSoftmaxCrossEntropyOHEMLoss(SoftmaxCrossEntropyOHEMLoss):
-    """The loss of a prediction and, with `aux`, `aux_weight` times that of a second one."""
+    """The loss of a prediction and, with `aux`, `aux_weight` times that of a second one.
+
+    >>> loss = gluoncv.loss.MixSoftmaxCrossEntropyOHEMLoss(aux=False)
+    >>> loss(nd.zeros((1, 2, 4, 4)), nd.zeros((1, 4, 4))).shape
+    (1,)
+    """
 
     def __init__(self, aux=True, aux_weight=0.2, ignore_label=-1, **kwargs):
         super().__init__(ignore_label=ignore_label, **kwargs)
@@ -334,6 +375,11 @@ class DistillationSoftmaxCrossEntropyLoss(HybridBlock):
     """`hard_weight` times the loss against labels, the rest against a teacher's probabilities (Hinton et al., 2015).
 
     temperature: what the scores are divided by for the teacher's part, which is multiplied by its square.
+
+    >>> loss = gluoncv.loss.DistillationSoftmaxCrossEntropyLoss()
+    >>> loss(nd.array([[0, 0]]), nd.array([1]), nd.array([[0.5, 0.5]]))
+    [0.6931]
+    <NDArray 1 @cpu(0)>
     """
 
     def __init__(self, temperature=1, hard_weight=0.5, sparse_label=True, **kwargs):

@@ -41,7 +41,13 @@ datasets = {
 
 
 def get_segmentation_dataset(name, **kwargs):
-    """The data set of `datasets` with that name, small letters or not; KeyError for others."""
+    """The data set of `datasets` with that name, small letters or not; KeyError for others.
+
+    >>> gluoncv.data.get_segmentation_dataset("fruit")
+    Traceback (most recent call last):
+        ...
+    KeyError: "'fruit' is none of the data sets ade20k, pascal_voc, pascal_aug, coco, citys, mhpv1"
+    """
     if name.lower() not in datasets:
         raise KeyError(f"{name!r} is none of the data sets {', '.join(datasets)}")
     return datasets[name.lower()](**kwargs)

@@ -36,7 +36,11 @@ class ClassProperty:
 
 
 class VisionDataset(Dataset):
-    """A data set in a folder `root`, with the names of its classes."""
+    """A data set in a folder `root`, with the names of its classes.
+
+    >>> issubclass(gluoncv.data.VOCDetection, gluoncv.data.VisionDataset)
+    True
+    """
 
     CLASSES: tuple[str, ...] = ()
 

@@ -18,6 +18,12 @@ class Stack:
     """Stacks equally shaped samples (arrays, lists of numbers, numbers).
 
     Those that are no `mx.nd` arrays become float32.
+
+    >>> from gluoncv.data import batchify
+    >>> batchify.Stack()([[1, 2], [3, 4]])
+    [[1. 2.]
+     [3. 4.]]
+    <NDArray 2x2 @cpu(0)>
     """
 
     def __call__(self, data):
@@ -30,6 +36,12 @@ class Pad:
 
     num_shards: the batch is cut into as many parts, each as long as its own samples need; gives a list of parts then.
     ret_length: gives (batch, lengths) with int32 lengths (N,), or (N, axes) for several axes.
+
+    >>> from gluoncv.data import batchify
+    >>> batchify.Pad(pad_val=-1)([onp.array([1, 2]), onp.array([3])])
+    [[ 1  2]
+     [ 3 -1]]
+    <NDArray 2x2 @cpu(0)>
     """
 
     def __init__(self, axis=0, pad_val=0, num_shards=1, ret_length=False):
@@ -64,7 +76,12 @@ class Pad:
 
 
 class Append:
-    """The samples as a list of arrays of any shapes, each (with `expand`) given a batch axis of length 1."""
+    """The samples as a list of arrays of any shapes, each (with `expand`) given a batch axis of length 1.
+
+    >>> from gluoncv.data import batchify
+    >>> [a.shape for a in batchify.Append()([nd.zeros(2), nd.zeros(3)])]
+    [(1, 2), (1, 3)]
+    """
 
     def __init__(self, expand=True, batch_axis=0):
         self._expand, self._batch_axis = expand, batch_axis
@@ -78,6 +95,13 @@ class Tuple:
     """Batches samples of several fields: function k makes the batch of field k.
 
     Takes the functions, or a list of them.
+
+    >>> from gluoncv.data import batchify
+    >>> data, labels = batchify.Tuple(batchify.Stack(), batchify.Stack())([([1, 2], 0), ([3, 4], 1)])
+    >>> data.shape, labels
+    ((2, 2),
+    [0. 1.]
+    <NDArray 2 @cpu(0)>)
     """
 
     def __init__(self, fn, *args):

@@ -19,7 +19,11 @@ _CLASS[np.array(_VALID) + 1] = np.arange(len(_VALID))
 
 
 class CitySegmentation(SegmentationDataset):
-    """split: train, val or trainval."""
+    """split: train, val or trainval.
+
+    >>> gluoncv.data.CitySegmentation.NUM_CLASS
+    19
+    """
 
     NUM_CLASS = 19
     BASE_DIR = "cityscapes"

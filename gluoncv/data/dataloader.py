@@ -44,7 +44,14 @@ def tsn_mp_batchify_fn(data):
 
 
 class DetectionDataLoader(DataLoader):
-    """`gluon.data.DataLoader` that pads boxes, see `default_pad_batchify_fn`."""
+    """`gluon.data.DataLoader` that pads boxes, see `default_pad_batchify_fn`.
+
+    >>> picture = nd.ones((3, 4, 4))
+    >>> data = gluon.data.SimpleDataset([(picture, onp.ones((1, 5))), (picture, onp.ones((2, 5)))])
+    >>> pictures, boxes = next(iter(gluoncv.data.DetectionDataLoader(data, batch_size=2)))
+    >>> pictures.shape, boxes.shape
+    ((2, 3, 4, 4), (2, 2, 5))
+    """
 
     def __init__(
         self, dataset, batch_size=None, shuffle=False, sampler=None, last_batch=None, batch_sampler=None,
@@ -58,6 +65,13 @@ class RandomTransformDataLoader(DataLoader):
     """`gluon.data.DataLoader` that applies one of `transform_fns` to the samples, another one every `interval` batches.
 
     They are drawn by `numpy.random` in this process, whoever makes the batches.
+
+    >>> data = gluon.data.SimpleDataset([(nd.ones((4, 4, 3)), 1)] * 4)
+    >>> halve = lambda picture, label: (picture[::2, ::2], label)
+    >>> for pictures, labels in gluoncv.data.RandomTransformDataLoader([halve], data, batch_size=2):
+    ...     print(pictures.shape)
+    (2, 2, 2, 3)
+    (2, 2, 2, 3)
     """
 
     def __init__(

@@ -19,6 +19,9 @@ class MHPV1Segmentation(SegmentationDataset):
 
     Pictures have a short side of `base_size` first, and the other a multiple of 8. A picture has a mask for each
     person; of overlapping ones the first by name counts.
+
+    >>> gluoncv.data.MHPV1Segmentation.NUM_CLASS
+    19
     """
 
     NUM_CLASS = 19

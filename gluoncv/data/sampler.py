@@ -14,7 +14,11 @@ __all__ = ["ShuffleSplitSampler", "SplitSampler", "SplitSortedBucketSampler"]
 
 class SplitSampler(Sampler):
     """Part `part_index` of `num_parts` equal parts of `length` samples (what is left over belongs to none), shuffled by
-    Python's generator."""
+    Python's generator.
+
+    >>> sorted(int(i) for i in gluoncv.data.SplitSampler(6, num_parts=2, part_index=1))
+    [3, 4, 5]
+    """
 
     def __init__(self, length, num_parts=1, part_index=0):
         self.part_len = length // num_parts
@@ -34,6 +38,9 @@ class ShuffleSplitSampler(Sampler):
     """Part `part_index` of all samples, which every process shuffles alike by `seed`, anew each time.
 
     The last part has what is left over.
+
+    >>> sorted([*gluoncv.data.ShuffleSplitSampler(4, 2, 0), *gluoncv.data.ShuffleSplitSampler(4, 2, 1)])
+    [0, 1, 2, 3]
     """
 
     def __init__(self, length, num_parts=1, part_index=0, seed=0):

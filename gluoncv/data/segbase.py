@@ -22,6 +22,9 @@ class SegmentationDataset(VisionDataset):
     "val" takes the middle; "testval" leaves all as it is; "test" gives (picture, name of its file). By default the
     split's name. transform: of the picture. A sample is (float32 picture (H, W, 3) of 0 to 255, classes (H, W) int32
     with -1 for what does not count).
+
+    >>> issubclass(gluoncv.data.VOCSegmentation, gluoncv.data.SegmentationDataset)
+    True
     """
 
     NUM_CLASS = 0
@@ -129,7 +132,11 @@ def paired(paths):
 
 
 def ms_batchify_fn(data):
-    """Pictures of several sizes as lists; tuples of them as one list each."""
+    """Pictures of several sizes as lists; tuples of them as one list each.
+
+    >>> [a.shape for a in gluoncv.data.ms_batchify_fn([nd.zeros((2, 2)), nd.zeros((3, 3))])]
+    [(2, 2), (3, 3)]
+    """
     if isinstance(data[0], (str, nd.NDArray)):
         return list(data)
     if isinstance(data[0], tuple):

@@ -124,6 +124,10 @@ class DUC(HybridBlock):
 class AlphaPose(HybridBlock):
     """Input (batch, 3, height, width), output heat maps (batch, num_joints, height / 4, width / 4),
     from the features `preact`.
+
+    >>> net = gluoncv.model_zoo.get_model("alpha_pose_resnet101_v1b_coco", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.AlphaPose)
+    True
     """
 
     def __init__(self, preact, num_joints, norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs):

@@ -15,11 +15,23 @@ WIDE = ((16, 10), (28, 10), (40, 8))
 
 
 class CIFARBasicBlockV1(BasicBlockV1):
-    """Two 3x3 convolutions beside a shortcut."""
+    """Two 3x3 convolutions beside a shortcut.
+
+    >>> block = gluoncv.model_zoo.CIFARBasicBlockV1(16, 1)
+    >>> block.initialize()
+    >>> block(nd.ones((1, 16, 8, 8))).shape
+    (1, 16, 8, 8)
+    """
 
 
 class CIFARBasicBlockV2(BasicBlockV2):
-    """Two 3x3 convolutions, each after normalisation and relu; the shortcut starts before the first normalisation."""
+    """Two 3x3 convolutions, each after normalisation and relu; the shortcut starts before the first normalisation.
+
+    >>> block = gluoncv.model_zoo.CIFARBasicBlockV2(16, 1)
+    >>> block.initialize()
+    >>> block(nd.ones((1, 16, 8, 8))).shape
+    (1, 16, 8, 8)
+    """
 
     def hybrid_forward(self, F, x):
         shortcut = x if self.downsample is None else self.downsample(x)
@@ -31,6 +43,11 @@ class CIFARWideBlock(BasicBlockV2):
     """Two 3x3 convolutions, each after normalisation and relu; a strided shortcut starts after the first relu.
 
     drop_rate: share dropped between the convolutions.
+
+    >>> block = gluoncv.model_zoo.CIFARWideBlock(16, 1)
+    >>> block.initialize()
+    >>> block(nd.ones((1, 16, 8, 8))).shape
+    (1, 16, 8, 8)
     """
 
     def __init__(self, channels, stride, downsample=False, drop_rate=0.0, in_channels=0, **kwargs):
@@ -48,6 +65,12 @@ class CIFARResNetV1(ResNetV1):
     """Input (batch, 3, 32, 32), output (batch, classes).
 
     layers: blocks of each stage. channels: of the stem and of each stage. The stem is normalised and not activated.
+
+    >>> net = gluoncv.model_zoo.get_model("cifar_resnet20_v1")
+    >>> isinstance(net, gluoncv.model_zoo.CIFARResNetV1)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 32, 32))[1]
+    [(1, 10)]
     """
 
     def __init__(self, block, layers, channels, classes=10, **kwargs):
@@ -59,14 +82,28 @@ class CIFARResNetV1(ResNetV1):
 
 
 class CIFARResNetV2(ResNetV2):
-    """Input (batch, 3, 32, 32), output (batch, classes); arguments as those of `CIFARResNetV1`."""
+    """Input (batch, 3, 32, 32), output (batch, classes); arguments as those of `CIFARResNetV1`.
+
+    >>> net = gluoncv.model_zoo.get_model("cifar_resnet20_v2")
+    >>> isinstance(net, gluoncv.model_zoo.CIFARResNetV2)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 32, 32))[1]
+    [(1, 10)]
+    """
 
     def __init__(self, block, layers, channels, classes=10, **kwargs):
         super().__init__(block, layers, channels, classes, thumbnail=True, **kwargs)
 
 
 class CIFARWideResNet(ResNetV2):
-    """Input (batch, 3, 32, 32), output (batch, classes); `drop_rate` is the share dropped inside of each block."""
+    """Input (batch, 3, 32, 32), output (batch, classes); `drop_rate` is the share dropped inside of each block.
+
+    >>> net = gluoncv.model_zoo.get_model("cifar_wideresnet16_10")
+    >>> isinstance(net, gluoncv.model_zoo.CIFARWideResNet)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 32, 32))[1]
+    [(1, 10)]
+    """
 
     def __init__(self, block, layers, channels, drop_rate=0.0, classes=10, **kwargs):
         super().__init__(partial(block, drop_rate=drop_rate), layers, channels, classes, thumbnail=True, **kwargs)

@@ -12,6 +12,12 @@ class DANet(SegBaseModel):
     """Scores of both attentions, of that between places, of that between channels.
 
     Arguments as those of `SegBaseModel`.
+
+    >>> net = gluoncv.model_zoo.get_model("danet_resnet50_citys", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.DANet)
+    True
+    >>> len(net.collect_params())
+    309
     """
 
     def __init__(

@@ -9,7 +9,13 @@ LAYERS, CHANNELS = (1, 2, 8, 8, 4), (32, 64, 128, 256, 512, 1024)
 
 
 class DarknetBasicBlockV3(HybridBlock):
-    """x + two convolutions of it: 1x1 to `channel`, 3x3 to twice as many."""
+    """x + two convolutions of it: 1x1 to `channel`, 3x3 to twice as many.
+
+    >>> block = gluoncv.model_zoo.DarknetBasicBlockV3(8)
+    >>> block.initialize()
+    >>> block(nd.ones((1, 16, 8, 8))).shape
+    (1, 16, 8, 8)
+    """
 
     def __init__(self, channel, norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs):
         super().__init__(**kwargs)
@@ -22,7 +28,14 @@ class DarknetBasicBlockV3(HybridBlock):
 
 
 class DarknetV3(HybridBlock):
-    """Input (batch, 3, 224, 224), output (batch, classes); layers: blocks of each stage."""
+    """Input (batch, 3, 224, 224), output (batch, classes); layers: blocks of each stage.
+
+    >>> net = gluoncv.model_zoo.get_model("darknet53")
+    >>> isinstance(net, gluoncv.model_zoo.DarknetV3)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 1000)]
+    """
 
     def __init__(self, layers, channels, classes=1000, norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs):
         super().__init__(**kwargs)

@@ -15,7 +15,14 @@ WIDTH = 256
 
 
 class DeepLabV3(FCN):
-    """An FCN whose head dilates by several rates; arguments as those of `FCN`."""
+    """An FCN whose head dilates by several rates; arguments as those of `FCN`.
+
+    >>> net = gluoncv.model_zoo.get_model("deeplab_resnet50_ade", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.DeepLabV3)
+    True
+    >>> len(net.collect_params())
+    319
+    """
 
     def _head(self, nclass, norm):
         return _DeepLabHead(nclass, **norm)

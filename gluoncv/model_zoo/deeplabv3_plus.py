@@ -25,6 +25,10 @@ class DeepLabV3Plus(Segmenter):
     """On Xception, whatever `backbone` says; with `aux` the scores of a second head, too.
 
     dilated: features an eighth of the size, not a 32nd.
+
+    >>> net = gluoncv.model_zoo.DeepLabV3Plus(nclass=5, pretrained_base=False)
+    >>> net.nclass
+    5
     """
 
     def __init__(
@@ -78,7 +82,14 @@ class DeepLabPlusHead(HybridBlock):
 
 
 class DeepLabWV3Plus(Segmenter):
-    """On WiderResNet38 (Zhu et al., 2019), which has no published weights of its own; output a tuple of one."""
+    """On WiderResNet38 (Zhu et al., 2019), which has no published weights of its own; output a tuple of one.
+
+    >>> net = gluoncv.model_zoo.get_model("deeplab_v3b_plus_wideresnet_citys", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.DeepLabWV3Plus)
+    True
+    >>> len(net.collect_params())
+    225
+    """
 
     def __init__(
         self, nclass, backbone="wideresnet", aux=False, ctx=None, pretrained_base=True, root=None, height=None,

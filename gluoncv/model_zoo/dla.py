@@ -87,6 +87,12 @@ class DLA(HybridBlock):
 
     levels, channels: depth and channels of each level. block: class of the blocks. momentum: of the normalisation.
     residual_root: roots add their first input.
+
+    >>> net = gluoncv.model_zoo.get_model("dla34")
+    >>> isinstance(net, gluoncv.model_zoo.DLA)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 1000)]
     """
 
     def __init__(

@@ -16,7 +16,14 @@ BOTTLENECKS, EXPANSION, WIDTH = ((64, 3, 2), (96, 3, 2), (128, 3, 1)), 6, 128
 
 
 class FastSCNN(Segmenter):
-    """Arguments as those of `Segmenter`; with `aux` the scores of a head on the fine features, too."""
+    """Arguments as those of `Segmenter`; with `aux` the scores of a head on the fine features, too.
+
+    >>> net = gluoncv.model_zoo.get_model("fastscnn_citys", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.FastSCNN)
+    True
+    >>> len(net.collect_params())
+    231
+    """
 
     def __init__(
         self, nclass, aux=True, ctx=None, pretrained_base=False, root=None, height=None, width=None, base_size=2048,

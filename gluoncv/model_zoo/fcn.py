@@ -12,6 +12,12 @@ class FCN(SegBaseModel):
     """Scores of a head on the last features, and with `aux` of one on those before.
 
     Arguments as those of `SegBaseModel`.
+
+    >>> net = gluoncv.model_zoo.get_model("fcn_resnet50_ade", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.FCN)
+    True
+    >>> len(net.collect_params())
+    289
     """
 
     def __init__(

@@ -37,6 +37,12 @@ class GoogLeNet(HybridBlock):
 
     dropout_ratio: share dropped before the last layer. partial_bn: all normalisation but the first uses the running
     statistics.
+
+    >>> net = gluoncv.model_zoo.get_model("googlenet")
+    >>> isinstance(net, gluoncv.model_zoo.GoogLeNet)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 1000)]
     """
 
     def __init__(

@@ -109,7 +109,14 @@ class _HRNet(HybridBlock):
 
 
 class HighResolutionClsNet(_HRNet):
-    """Input (batch, 3, 224, 224), output (batch, num_classes); `classes` is what other networks call these."""
+    """Input (batch, 3, 224, 224), output (batch, num_classes); `classes` is what other networks call these.
+
+    >>> net = gluoncv.model_zoo.get_model("hrnet_w18_small_v1_c")
+    >>> isinstance(net, gluoncv.model_zoo.HighResolutionClsNet)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 1000)]
+    """
 
     def __init__(
         self, config, stage_interp_type="nearest", norm_layer=nn.BatchNorm, norm_kwargs=None, num_classes=1000,
@@ -135,7 +142,14 @@ class HighResolutionClsNet(_HRNet):
 
 
 class HighResolutionSegNet(_HRNet):
-    """Input (batch, 3, height, width), output (batch, num_classes, height / 4, width / 4)."""
+    """Input (batch, 3, height, width), output (batch, num_classes, height / 4, width / 4).
+
+    >>> net = gluoncv.model_zoo.get_model("hrnet_w18_small_v1_s", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.HighResolutionSegNet)
+    True
+    >>> len(net.collect_params())
+    363
+    """
 
     def __init__(
         self, config, stage_interp_type="bilinear_like", norm_layer=nn.BatchNorm, norm_kwargs=None, num_classes=19,

@@ -13,6 +13,12 @@ class ICNet(SegBaseModel):
     """Scores of the full size, and of a quarter, an eighth and a 16th of it; arguments as those of `SegBaseModel`.
 
     lr_mult: by how much faster than the backbone the rest learns.
+
+    >>> net = gluoncv.model_zoo.get_model("icnet_resnet50_citys", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.ICNet)
+    True
+    >>> len(net.collect_params())
+    348
     """
 
     def __init__(

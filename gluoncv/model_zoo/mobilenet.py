@@ -12,7 +12,14 @@ class LinearBottleneck(mobilenet.LinearBottleneck):
 
 
 class MobileNetV2(mobilenet.MobileNetV2):
-    """Input (batch, 3, 224, 224), output (batch, classes); arguments as those of gluon's."""
+    """Input (batch, 3, 224, 224), output (batch, classes); arguments as those of gluon's.
+
+    >>> net = gluoncv.model_zoo.get_model("mobilenetv2_1.0")
+    >>> isinstance(net, gluoncv.model_zoo.MobileNetV2)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 1000)]
+    """
 
     bottleneck = LinearBottleneck
 

@@ -25,6 +25,10 @@ def get_model(name, pretrained=False, root=None, ctx=None, **kwargs):
     name, "hf://OWNER/NAME", "timm/NAME", "torchvision/NAME" (see `sources.find`). ctx: the device or devices that the
     weights are loaded to. Further keywords go to the network's class. `print(net.card)` tells what is known of the
     weights, and `net.preprocess(picture)` makes an input of a picture, of a picture and boxes of persons, or of a video.
+
+    >>> net = gluoncv.model_zoo.get_model("resnet18_v1b", classes=10)
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
     """
     builder = MODELS.get(name.lower())
     if builder is None:
@@ -35,7 +39,11 @@ def get_model(name, pretrained=False, root=None, ctx=None, **kwargs):
 
 
 def get_model_list():
-    """The names of all networks, sorted."""
+    """The names of all networks, sorted.
+
+    >>> "resnet50_v1d" in gluoncv.model_zoo.get_model_list()
+    True
+    """
     return sorted(MODELS)
 
 
@@ -44,13 +52,20 @@ def list_models(pretrained=False, task=None, filter=None):
 
     task: "classification", "detection", "instance segmentation", "segmentation", "pose", "action", "depth" or
     "tracking". filter: a pattern such as "resnet*".
+
+    >>> gluoncv.model_zoo.list_models(task="detection", filter="yolo3_darknet53*")
+    ['yolo3_darknet53_coco', 'yolo3_darknet53_custom', 'yolo3_darknet53_voc']
     """
     names = [name for name in MODELS if not pretrained or has_published_weights(name) or sources.names(name)]
     return cards.chosen(names, task, filter)
 
 
 def pretrained_model_list():
-    """The names of the networks that have published weights, sorted."""
+    """The names of the networks that have published weights, sorted.
+
+    >>> "resnet50_v1d" in gluoncv.model_zoo.pretrained_model_list()
+    True
+    """
     return sorted(filter(has_published_weights, MODELS))
 
 
@@ -132,6 +147,9 @@ def by_identifier(identifier, module):
     """The builder of the network whose name is `identifier` with dots in place of some underscores; AttributeError.
 
     `get_NAME` is the builder NAME too.
+
+    >>> gluoncv.model_zoo.model_zoo.by_identifier("mobilenet1_0", "gluoncv.model_zoo").__name__
+    'mobilenet1.0'
     """
     for name, build in MODELS.items():
         if name.replace(".", "_") == identifier.removeprefix("get_"):
@@ -165,7 +183,9 @@ def _name_classes(net, name):
 
 def _named(build, name):
     build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"The network {name}; arguments as those of `get_model`."
+    build.__doc__ = (
+        f"The network {name}, as `gluoncv.model_zoo.get_model({name!r}, ...)` gives it, with the same arguments."
+    )
     return build
 
 

@@ -213,6 +213,13 @@ class NASNetALarge(HybridBlock):
 
     repeat: cells of each group. penultimate_filters: channels before the last layer. stem_filters: of the stem.
     filters_multiplier: by which each reduction multiplies the channels.
+
+    >>> net = gluoncv.model_zoo.get_model("nasnet_4_1056")
+    >>> isinstance(net, gluoncv.model_zoo.NASNetALarge)
+    True
+    >>> scores, auxiliary = net(sym.var("data"))
+    >>> scores.infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 1000)]
     """
 
     def __init__(

@@ -13,7 +13,14 @@ POOLED = (1, 2, 3, 6)
 
 
 class PSPNet(FCN):
-    """An FCN whose head sees averages over parts of the picture; arguments as those of `FCN`."""
+    """An FCN whose head sees averages over parts of the picture; arguments as those of `FCN`.
+
+    >>> net = gluoncv.model_zoo.get_model("psp_resnet50_ade", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.PSPNet)
+    True
+    >>> len(net.collect_params())
+    309
+    """
 
     def _head(self, nclass, norm):
         return _PSPHead(nclass, **norm)

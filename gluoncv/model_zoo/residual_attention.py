@@ -135,6 +135,12 @@ class ResidualAttentionModel(_ResidualAttention):
     """Input (batch, 3, 224, 224), output (batch, classes).
 
     scale, m: blocks in the attention modules and number of modules, rows of `CONFIGURATIONS`.
+
+    >>> net = gluoncv.model_zoo.get_model("residualattentionnet56")
+    >>> isinstance(net, gluoncv.model_zoo.ResidualAttentionModel)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 1000)]
     """
 
     def __init__(self, scale, m, classes=1000, norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs):

@@ -98,6 +98,12 @@ class ResNeSt(ResNetV1b):
 
     dilation: 1, or 2 to 4 for last stages that dilate and stride less; 4 is what `dilated` says. DropBlock is in the
     last two stages.
+
+    >>> net = gluoncv.model_zoo.get_model("resnest14")
+    >>> isinstance(net, gluoncv.model_zoo.ResNeSt)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 1000)]
     """
 
     def __init__(

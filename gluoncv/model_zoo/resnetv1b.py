@@ -58,7 +58,13 @@ class _Block(HybridBlock):
 
 
 class BasicBlockV1b(_Block):
-    """Two 3x3 convolutions of `planes` channels, or of those of each in a list."""
+    """Two 3x3 convolutions of `planes` channels, or of those of each in a list.
+
+    >>> block = gluoncv.model_zoo.BasicBlockV1b(16)
+    >>> block.initialize()
+    >>> block(nd.ones((1, 16, 8, 8))).shape
+    (1, 16, 8, 8)
+    """
 
     expansion = 1
     factors = (1, 1)
@@ -76,6 +82,11 @@ class BottleneckV1b(_Block):
     """A 3x3 convolution between two 1x1 convolutions; `last_gamma` starts it as the shortcut alone.
 
     planes: channels of all but the last, which has four times as many; or a list with those of each.
+
+    >>> block = gluoncv.model_zoo.BottleneckV1b(4)
+    >>> block.initialize()
+    >>> block(nd.ones((1, 16, 8, 8))).shape
+    (1, 16, 8, 8)
     """
 
     expansion = 4
@@ -98,6 +109,12 @@ class ResNetV1b(HybridBlock):
     before they convolve. final_drop: share dropped before the last layer. use_global_stats: normalisation always uses
     the running statistics. widths: the channels of every convolution, those of a network that was pruned, as {"stem":
     [...], "stages": four lists of lists, one for each block}.
+
+    >>> net = gluoncv.model_zoo.get_model("resnet18_v1b")
+    >>> isinstance(net, gluoncv.model_zoo.ResNetV1b)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 1000)]
     """
 
     def __init__(

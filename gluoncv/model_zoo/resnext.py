@@ -28,6 +28,11 @@ class ResNextBlock(HybridBlock):
     bottleneck_width: channels of a group when `channels` is 64. downsample: makes the shortcut a convolution, with the
     average of `stride` before it if `avg_down`. use_se: weighs the channels of the body. last_gamma: the last
     normalisation starts with ones; without it, with zeros, so that the block starts as its shortcut.
+
+    >>> block = gluoncv.model_zoo.ResNextBlock(16, 4, 16, 1, downsample=True)
+    >>> block.initialize()
+    >>> block(nd.ones((1, 16, 8, 8))).shape
+    (1, 64, 8, 8)
     """
 
     def __init__(
@@ -66,7 +71,13 @@ class ResNextBlock(HybridBlock):
 
 
 class SENetBlock(ResNextBlock):
-    """A block of SENet-154: weighed channels, and a first convolution of half the width."""
+    """A block of SENet-154: weighed channels, and a first convolution of half the width.
+
+    >>> block = gluoncv.model_zoo.SENetBlock(16, 4, 16, 1, downsample=True)
+    >>> block.initialize()
+    >>> block(nd.ones((1, 16, 8, 8))).shape
+    (1, 64, 8, 8)
+    """
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, use_se=True, first_width=0.5, **kwargs)
@@ -104,7 +115,14 @@ class _ResNext(Classifier):
 
 
 class ResNext(_ResNext):
-    """Input (batch, 3, 224, 224), output (batch, classes); arguments as those of `ResNextBlock` and `ResNetV1b`."""
+    """Input (batch, 3, 224, 224), output (batch, classes); arguments as those of `ResNextBlock` and `ResNetV1b`.
+
+    >>> net = gluoncv.model_zoo.get_model("resnext50_32x4d")
+    >>> isinstance(net, gluoncv.model_zoo.ResNext)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 1000)]
+    """
 
     def __init__(
         self, layers, cardinality, bottleneck_width, classes=1000, last_gamma=False, use_se=False, deep_stem=False,
@@ -128,7 +146,14 @@ class ResNext(_ResNext):
 
 
 class SENet(_ResNext):
-    """Input (batch, 3, 224, 224), output (batch, classes); arguments as those of `ResNext`."""
+    """Input (batch, 3, 224, 224), output (batch, classes); arguments as those of `ResNext`.
+
+    >>> net = gluoncv.model_zoo.get_model("senet_154")
+    >>> isinstance(net, gluoncv.model_zoo.SENet)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 1000)]
+    """
 
     def __init__(
         self, layers, cardinality, bottleneck_width, avg_down=False, classes=1000,
@@ -149,7 +174,14 @@ class SENet(_ResNext):
 
 
 class CIFARResNext(_ResNext):
-    """Input (batch, 3, 32, 32), output (batch, classes); arguments as those of `ResNext`."""
+    """Input (batch, 3, 32, 32), output (batch, classes); arguments as those of `ResNext`.
+
+    >>> net = gluoncv.model_zoo.get_model("cifar_resnext29_16x64d")
+    >>> isinstance(net, gluoncv.model_zoo.CIFARResNext)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 32, 32))[1]
+    [(1, 10)]
+    """
 
     def __init__(
         self, layers, cardinality, bottleneck_width, classes=10, norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs

@@ -49,19 +49,43 @@ class _WithSqueezeExcite:
 
 
 class SE_BasicBlockV1(_WithSqueezeExcite, BasicBlockV1):
-    """Two 3x3 convolutions."""
+    """Two 3x3 convolutions.
+
+    >>> block = gluoncv.model_zoo.SE_BasicBlockV1(16, 1)
+    >>> block.initialize()
+    >>> block(nd.ones((1, 16, 8, 8))).shape
+    (1, 16, 8, 8)
+    """
 
 
 class SE_BottleneckV1(_WithSqueezeExcite, BottleneckV1):
-    """A 3x3 convolution between two 1x1 convolutions."""
+    """A 3x3 convolution between two 1x1 convolutions.
+
+    >>> block = gluoncv.model_zoo.SE_BottleneckV1(16, 1)
+    >>> block.initialize()
+    >>> block(nd.ones((1, 16, 8, 8))).shape
+    (1, 16, 8, 8)
+    """
 
 
 class SE_BasicBlockV2(_WithSqueezeExcite, BasicBlockV2):
-    """Two 3x3 convolutions, each after normalisation and relu."""
+    """Two 3x3 convolutions, each after normalisation and relu.
+
+    >>> block = gluoncv.model_zoo.SE_BasicBlockV2(16, 1)
+    >>> block.initialize()
+    >>> block(nd.ones((1, 16, 8, 8))).shape
+    (1, 16, 8, 8)
+    """
 
 
 class SE_BottleneckV2(_WithSqueezeExcite, BottleneckV2):
-    """1x1, 3x3 and 1x1 convolutions, each after normalisation and relu."""
+    """1x1, 3x3 and 1x1 convolutions, each after normalisation and relu.
+
+    >>> block = gluoncv.model_zoo.SE_BottleneckV2(16, 1)
+    >>> block.initialize()
+    >>> block(nd.ones((1, 16, 8, 8))).shape
+    (1, 16, 8, 8)
+    """
 
 
 # of versions 1 and 2

@@ -35,6 +35,10 @@ def get_segmentation_model(model, **kwargs):
 
     dataset: a key of `DATASETS`. backbone: a key of `BACKBONES` (xception and wideresnet for the last two DeepLabs).
     pretrained, root, ctx, pretrained_base: as those of `get_model`. ValueError for other names.
+
+    >>> net = gluoncv.model_zoo.get_segmentation_model("fcn", dataset="pascal_voc", backbone="resnet50", pretrained_base=False)
+    >>> type(net).__name__, net.nclass
+    ('FCN', 21)
     """
     return _lookup(FAMILIES, "segmentation model", model)(**kwargs)
 
@@ -54,6 +58,16 @@ def family(name, prefix, network, backbone="resnet50", dataset="pascal_voc"):
         )
         return build(pretrained, root, ctx, pretrained_base, **kwargs)
 
+    get.__doc__ = f"""A network of the family {name} that gives each pixel of a picture its class: a tuple of scores
+    (batch, classes, height, width), of which the first counts; the others are of auxiliary heads, in training.
+
+    dataset: what it is for, which says the number of classes: a key of `DATASETS`. backbone: a key of `BACKBONES`, where the
+    family has a choice. pretrained: whether to load the published weights of {prefix}_BACKBONE_DATASET; pretrained_base:
+    those of the backbone, for ImageNet, alone. Other keywords are those of its class. ValueError for unknown names.
+
+    >>> gluoncv.model_zoo.get_segmentation_model("{name}", pretrained_base=False).nclass
+    {_lookup(DATASETS, "data set", dataset)[1]}
+    """
     FAMILIES[name] = get
     return get
 
@@ -103,6 +117,12 @@ class SegBaseModel(Segmenter):
     """A segmenter on a residual network that dilates: features an eighth of the size.
 
     backbone: a key of `BACKBONES`; `pretrained_base` loads its weights, from under `root`. Further keywords go to it.
+
+    >>> net = gluoncv.model_zoo.get_model("fcn_resnet50_ade", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.SegBaseModel)
+    True
+    >>> len(net.collect_params())
+    289
     """
 
     def __init__(
@@ -124,7 +144,12 @@ class SegBaseModel(Segmenter):
 
 
 class SegEvalModel:
-    """A network called like a function for its best scores; use_predict: of the size of the input."""
+    """A network called like a function for its best scores; use_predict: of the size of the input.
+
+    >>> net = gluoncv.model_zoo.get_model("fastscnn_citys", pretrained_base=False)
+    >>> type(gluoncv.model_zoo.SegEvalModel(net)).__name__
+    'SegEvalModel'
+    """
 
     def __init__(self, module, use_predict=False):
         self.module, self.use_predict = module, use_predict
@@ -143,6 +168,10 @@ class MultiEvalModel:
 
     Scores are exp(output), (1, nclass, height, width). The picture is brought to `base_size` times each of `scales` on
     its longer side, and looked at in overlapping squares of `crop_size`. Parameters are put on all of `ctx_list`.
+
+    >>> net = gluoncv.model_zoo.get_model("fastscnn_citys", pretrained_base=False)
+    >>> type(gluoncv.model_zoo.MultiEvalModel(net, 19, [mx.cpu()])).__name__
+    'MultiEvalModel'
     """
 
     def __init__(self, module, nclass, ctx_list, flip=True, scales=(0.5, 0.75, 1.0, 1.25, 1.5, 1.75)):

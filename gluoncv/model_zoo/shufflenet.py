@@ -82,6 +82,12 @@ class ShuffleNetV1(Classifier):
     """Input (batch, 3, 224, 224), output (batch, classes).
 
     groups: of the 1x1 convolutions; ValueError if not 1, 2, 3, 4 or 8.
+
+    >>> net = gluoncv.model_zoo.get_model("shufflenet_v1")
+    >>> isinstance(net, gluoncv.model_zoo.ShuffleNetV1)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 1000)]
     """
 
     def __init__(self, groups=3, classes=1000, norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs):
@@ -103,6 +109,12 @@ class ShuffleNetV2(Classifier):
     """Input (batch, 3, 224, 224), output (batch, classes).
 
     multiplier: of the channels; ValueError if not 0.5, 1, 1.5 or 2.
+
+    >>> net = gluoncv.model_zoo.get_model("shufflenet_v2")
+    >>> isinstance(net, gluoncv.model_zoo.ShuffleNetV2)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 1000)]
     """
 
     def __init__(self, classes=1000, norm_layer=nn.BatchNorm, norm_kwargs=None, multiplier=1, **kwargs):

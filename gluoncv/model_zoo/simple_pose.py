@@ -33,6 +33,12 @@ class SimplePoseResNet(HybridBlock):
 
     base_name: a residual network; `pretrained_base` loads its weights from under `root` to `pretrained_ctx`.
     num_deconv_filters, num_deconv_kernels: channels and kernels of transposed convolutions, each 2, 3 or 4.
+
+    >>> net = gluoncv.model_zoo.get_model("simple_pose_resnet18_v1b", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.SimplePoseResNet)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 256, 192))[1]
+    [(1, 17, 64, 48)]
     """
 
     def __init__(
@@ -68,6 +74,12 @@ class MobilePose(HybridBlock):
 
     base_name: a key of `MOBILE`; `pretrained_base` loads its weights from under `root` to `pretrained_ctx`.
     norm_layer: of all normalisation; by default that network's, and `BatchNormCudnnOff` after it.
+
+    >>> net = gluoncv.model_zoo.get_model("mobile_pose_resnet18_v1b", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.MobilePose)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 256, 192))[1]
+    [(1, 17, 64, 48)]
     """
 
     def __init__(

@@ -104,6 +104,11 @@ class _Xception(HybridBlock):
 
 
 class Xception65(_Xception):
+    """>>> net = gluoncv.model_zoo.Xception65(classes=10)
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 299, 299))[1]
+    [(1, 10)]
+    """
+
     __doc__ = _Xception.__doc__
 
     def __init__(self, **kwargs):
@@ -111,6 +116,13 @@ class Xception65(_Xception):
 
 
 class Xception71(_Xception):
+    """>>> net = gluoncv.model_zoo.get_model("xception71")
+    >>> isinstance(net, gluoncv.model_zoo.Xception71)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 299, 299))[1]
+    [(1, 1000)]
+    """
+
     __doc__ = _Xception.__doc__
 
     def __init__(self, **kwargs):

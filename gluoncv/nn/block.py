@@ -9,11 +9,25 @@ from gluon.nn import Identity as Identity
 
 
 class BatchNormCudnnOff(nn.BatchNorm):
-    """`nn.BatchNorm` by another name: it kept MXNet from a defect of cuDNN, which is not used here."""
+    """`nn.BatchNorm` by another name: it kept MXNet from a defect of cuDNN, which is not used here.
+
+    >>> from gluoncv.nn import BatchNormCudnnOff
+    >>> layer = BatchNormCudnnOff()
+    >>> layer.initialize()
+    >>> layer(nd.array([[1, -1]]))
+    [[ 1. -1.]]
+    <NDArray 1x2 @cpu(0)>
+    """
 
 
 class Consensus(HybridBlock):
-    """Scores (batch * num_segments, nclass) to their means over the segments, (batch, nclass)."""
+    """Scores (batch * num_segments, nclass) to their means over the segments, (batch, nclass).
+
+    >>> from gluoncv.nn.block import Consensus
+    >>> Consensus(nclass=2, num_segments=2)(nd.array([[1, 2], [3, 6]]))
+    [[2. 4.]]
+    <NDArray 1x2 @cpu(0)>
+    """
 
     def __init__(self, nclass, num_segments, **kwargs):
         super().__init__(**kwargs)
@@ -24,7 +38,14 @@ class Consensus(HybridBlock):
 
 
 class DUC(HybridBlock):
-    """A 3x3 convolution to `planes` channels whose places become `upscale_factor` times as many in both directions."""
+    """A 3x3 convolution to `planes` channels whose places become `upscale_factor` times as many in both directions.
+
+    >>> from gluoncv.nn.block import DUC
+    >>> layer = DUC(planes=8)
+    >>> layer.initialize()
+    >>> layer(nd.ones((1, 3, 4, 4))).shape
+    (1, 2, 8, 8)
+    """
 
     def __init__(self, planes, upscale_factor=2, norm_layer=BatchNormCudnnOff, norm_kwargs=None, **kwargs):
         super().__init__(**kwargs)
@@ -38,7 +59,14 @@ class DUC(HybridBlock):
 
 
 class SoftmaxHD(HybridBlock):
-    """softmax over several axes."""
+    """softmax over several axes.
+
+    >>> from gluoncv.nn.block import SoftmaxHD
+    >>> SoftmaxHD()(nd.zeros((1, 1, 2, 2)))
+    [[[[0.25 0.25]
+       [0.25 0.25]]]]
+    <NDArray 1x1x2x2 @cpu(0)>
+    """
 
     def __init__(self, axis=(2, 3), **kwargs):
         super().__init__(**kwargs)
@@ -56,6 +84,12 @@ class DSNT(HybridBlock):
     size: (width, height), or one number for both. Coordinates are shares of the map, of its cells' centers (Nibali et
     al., 2018).
     norm: "sum" or "softmax"; ValueError for others.
+
+    >>> from gluoncv.nn.block import DSNT
+    >>> places, maps = DSNT(size=3)(nd.array([[[[0, 0, 1], [0, 0, 0], [0, 0, 0]]]]))
+    >>> places
+    [[[0.8333 0.1667]]]
+    <NDArray 1x1x2 @cpu(0)>
     """
 
     def __init__(self, size, norm="sum", axis=(2, 3), **kwargs):
@@ -79,14 +113,26 @@ class DSNT(HybridBlock):
 
 
 class ReLU6(HybridBlock):
-    """min(max(x, 0), 6)."""
+    """min(max(x, 0), 6).
+
+    >>> from gluoncv.nn import ReLU6
+    >>> ReLU6()(nd.array([-1, 3, 9]))
+    [0. 3. 6.]
+    <NDArray 3 @cpu(0)>
+    """
 
     def hybrid_forward(self, F, x):
         return F.clip(x, 0, 6, name="relu6")
 
 
 class HardSigmoid(HybridBlock):
-    """min(max(x + 3, 0), 6) / 6."""
+    """min(max(x + 3, 0), 6) / 6.
+
+    >>> from gluoncv.nn import HardSigmoid
+    >>> HardSigmoid()(nd.array([-4, 0, 1]))
+    [0.     0.5    0.6667]
+    <NDArray 3 @cpu(0)>
+    """
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
@@ -97,7 +143,13 @@ class HardSigmoid(HybridBlock):
 
 
 class HardSwish(HybridBlock):
-    """x * min(max(x + 3, 0), 6) / 6."""
+    """x * min(max(x + 3, 0), 6) / 6.
+
+    >>> from gluoncv.nn import HardSwish
+    >>> HardSwish()(nd.array([-4, 0, 1]))
+    [-0.      0.      0.6667]
+    <NDArray 3 @cpu(0)>
+    """
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)

@@ -8,6 +8,10 @@ def conv_norm_act(norm, channels, kernel=1, stride=1, padding=None, act="relu", 
 
     kernel: a number, or a tuple of two (images) or three (videos). padding: what keeps the size, for odd kernels, by
     default. Further keywords go to the convolution.
+
+    >>> from gluoncv.nn.conv import conv_norm_act
+    >>> [type(layer).__name__ for layer in conv_norm_act(nn.BatchNorm, 8, 3)]
+    ['Conv2D', 'BatchNorm', 'Activation']
     """
     videos = isinstance(kernel, (tuple, list)) and len(kernel) == 3
     if padding is None:
@@ -17,14 +21,24 @@ def conv_norm_act(norm, channels, kernel=1, stride=1, padding=None, act="relu", 
 
 
 def sequence(*layers, prefix=""):
-    """The layers one after the other."""
+    """The layers one after the other.
+
+    >>> from gluoncv.nn.conv import sequence
+    >>> len(sequence(nn.Dense(3), nn.Dense(2)))
+    2
+    """
     stack = nn.HybridSequential(prefix=prefix)
     stack.add(*layers)
     return stack
 
 
 def scoped(prefix, make, *args, **kwargs):
-    """The layers of the list `make(*args, **kwargs)` one after the other; `prefix` begins their names."""
+    """The layers of the list `make(*args, **kwargs)` one after the other; `prefix` begins their names.
+
+    >>> from gluoncv.nn.conv import conv_norm_act, scoped
+    >>> scoped("stem_", conv_norm_act, nn.BatchNorm, 8).prefix
+    'stem_'
+    """
     stack = nn.HybridSequential(prefix=prefix)
     with stack.name_scope():
         stack.add(*make(*args, **kwargs))

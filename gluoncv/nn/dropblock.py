@@ -11,6 +11,11 @@ class DropBlock(HybridBlock):
     and scales the rest up to make up for them.
 
     c, h, w: channels, height and width of the input (batch, c, h, w). All of a batch are dropped at the same places.
+
+    >>> from gluoncv.nn import DropBlock
+    >>> layer = DropBlock(0.1, 3, 2, 8, 8)
+    >>> layer(nd.ones((1, 2, 8, 8))).shape
+    (1, 2, 8, 8)
     """
 
     def __init__(self, drop_prob, block_size, c, h, w):
@@ -35,7 +40,14 @@ class DropBlock(HybridBlock):
 
 
 def set_drop_prob(drop_prob, module):
-    """Sets the share of a `DropBlock`; any other block is left as it is: `net.apply(partial(set_drop_prob, 0.1))`."""
+    """Sets the share of a `DropBlock`; any other block is left as it is: `net.apply(partial(set_drop_prob, 0.1))`.
+
+    >>> from gluoncv.nn.dropblock import DropBlock, set_drop_prob
+    >>> layer = DropBlock(0, 3, 2, 8, 8)
+    >>> set_drop_prob(0.1, layer)
+    >>> layer.drop_prob
+    0.1
+    """
     if isinstance(module, DropBlock):
         module.drop_prob = drop_prob
 
@@ -44,6 +56,14 @@ class DropBlockScheduler:
     """Raises the share of all `DropBlock`s of a network linearly from `start_prob`.
 
     Called with each epoch from 0 on.
+
+    >>> from gluoncv.nn.dropblock import DropBlock, DropBlockScheduler
+    >>> net = nn.HybridSequential()
+    >>> net.add(DropBlock(0, 3, 2, 8, 8))
+    >>> schedule = DropBlockScheduler(net, 0, 0.1, 10)
+    >>> schedule(5)
+    >>> round(net[0].drop_prob, 3)
+    0.06
     """
 
     def __init__(self, net, start_prob, end_prob, num_epochs):

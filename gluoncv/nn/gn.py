@@ -9,6 +9,13 @@ class GroupNorm(HybridBlock):
     Parameters: gamma, which is not used unless `scale`, and beta, both (channels,). `gluon.nn.GroupNorm` has those of
     groups instead. ValueError when the channels, if they are given, cannot be divided into the groups, and for another
     `axis` of channels than 1.
+
+    >>> from gluoncv.nn import GroupNorm
+    >>> layer = GroupNorm(ngroups=2, in_channels=4)
+    >>> layer.initialize()
+    >>> layer(nd.array([[[[1]], [[3]], [[10]], [[30]]]])).reshape(-1)
+    [-1.  1. -1.  1.]
+    <NDArray 4 @cpu(0)>
     """
 
     def __init__(

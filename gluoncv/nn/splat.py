@@ -9,6 +9,12 @@ class SplitAttentionConv(HybridBlock):
 
     groups: of each split. r: by which the channels of the layer that computes the weights are fewer. drop_ratio: share
     of its outputs to drop. norm_layer None: nothing is normalised. Further keywords go to the convolution.
+
+    >>> from gluoncv.nn import SplitAttentionConv
+    >>> layer = SplitAttentionConv(8, 3, padding=(1, 1), in_channels=4)
+    >>> layer.initialize()
+    >>> layer(nd.ones((1, 4, 6, 6))).shape
+    (1, 8, 6, 6)
     """
 
     def __init__(

@@ -33,6 +33,14 @@ def export_block(path, block, data_shape=None, epoch=0, preprocess=True, layout=
     videos); by default sizes of pictures that are usual are tried. preprocess: True for pictures of bytes in RGB that
     are normalised by ImageNet's statistics, only with "HWC"; or a block; or None, for "CHW" and "CTHW".
     ValueError for other layouts, and where no size fits; TypeError for another `preprocess`.
+
+    >>> import os, tempfile
+    >>> net, folder = nn.HybridSequential(), tempfile.mkdtemp()
+    >>> net.add(nn.Conv2D(2, 1), nn.Flatten())
+    >>> net.initialize()
+    >>> _ = gluoncv.utils.export_block(os.path.join(folder, "net"), net, data_shape=(4, 4, 3))
+    >>> sorted(os.listdir(folder))
+    ['net-0000.params', 'net-symbol.json']
     """
     ctx, layout = ctx or cpu(), layout.upper()
     if layout not in LAYOUTS or (data_shape is None and "T" in layout):

@@ -12,7 +12,13 @@ MODES = ("constant", "step", "linear", "poly", "cosine")
 
 
 class LRSequential(Base):
-    """Schedules one after the other; each knows how many updates it lasts."""
+    """Schedules one after the other; each knows how many updates it lasts.
+
+    >>> from gluoncv.utils import LRScheduler, LRSequential
+    >>> schedule = LRSequential([LRScheduler("linear", 0, 1, niters=2), LRScheduler("constant", 1, niters=2)])
+    >>> [schedule(i) for i in range(4)]
+    [0.0, 1.0, 1.0, 1.0]
+    """
 
     def __init__(self, schedulers):
         super().__init__()
@@ -49,6 +55,11 @@ class LRScheduler(Base):
 
     mode: constant; step, by `step_factor` at the updates `step_iter` or epochs `step_epoch`; linear; poly of `power`;
     cosine. Its length is `niters` updates, or `nepochs` epochs of `iters_per_epoch`.
+
+    >>> from gluoncv.utils import LRScheduler
+    >>> schedule = LRScheduler("linear", base_lr=0, target_lr=1, niters=5)
+    >>> [schedule(i) for i in range(5)]
+    [0.0, 0.25, 0.5, 0.75, 1.0]
     """
 
     def __init__(

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 
 class TrainingHistory:
-    """Values by epoch for each of `labels`; `plot` draws them with matplotlib."""
+    """Values by epoch for each of `labels`; `plot` draws them with matplotlib.
+
+    >>> from gluoncv.utils import TrainingHistory
+    >>> history = TrainingHistory(["train", "val"])
+    >>> history.update([0.5, 0.6])
+    >>> history.history
+    {'train': [0.5], 'val': [0.6]}
+    """
 
     def __init__(self, labels):
         self.l, self.labels = len(labels), labels

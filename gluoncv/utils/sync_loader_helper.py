@@ -12,6 +12,9 @@ def split_data(data, num_slice, batch_axis=0, even_split=True, multiplier=1):
 
     Without `even_split` the last one may be longer, and there are fewer pieces of an array that is shorter than their
     number; else ValueError for an extent that is no multiple of it.
+
+    >>> [piece.shape for piece in gluoncv.utils.split_data(nd.zeros((4, 2)), 2)]
+    [(2, 2), (2, 2)]
     """
     size = data.shape[batch_axis]
     if even_split and size % num_slice:
@@ -25,6 +28,11 @@ def split_data(data, num_slice, batch_axis=0, even_split=True, multiplier=1):
 
 
 def split_and_load(data, ctx_list, batch_axis=0, even_split=True, multiplier=1):
-    """`split_data`, each piece on its device."""
+    """`split_data`, each piece on its device.
+
+    >>> pieces = gluoncv.utils.split_and_load(nd.zeros((4, 2)), [mx.cpu(0), mx.cpu(1)])
+    >>> [piece.shape for piece in pieces]
+    [(2, 2), (2, 2)]
+    """
     pieces = [data] if len(ctx_list) == 1 else split_data(data, len(ctx_list), batch_axis, even_split, multiplier)
     return [piece.as_in_context(ctx) for piece, ctx in zip(pieces, ctx_list)]

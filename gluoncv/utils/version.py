@@ -7,7 +7,10 @@ __all__ = ["check_version"]
 
 
 def check_version(min_version, warning_only=False):
-    """AssertionError, or a warning, when `gluoncv.__version__` is below `min_version`."""
+    """AssertionError, or a warning, when `gluoncv.__version__` is below `min_version`.
+
+    >>> gluoncv.utils.check_version("0.8.0")
+    """
     from gluoncv import __version__
 
     given, wanted = ([int(n) for n in re.findall(r"\d+", version)[:3]] for version in (__version__, min_version))

@@ -17,7 +17,12 @@ CONVOLUTIONS = (
 
 
 class AlexNet(Classifier):
-    """Input (batch, 3, 224, 224), output (batch, classes)."""
+    """Input (batch, 3, 224, 224), output (batch, classes).
+
+    >>> net = gluon.model_zoo.vision.AlexNet(classes=10)
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
 
     def __init__(self, classes=1000, **kwargs):
         super().__init__(**kwargs)

@@ -20,6 +20,10 @@ class DenseNet(Classifier):
 
     Each layer adds `growth_rate` channels, computed from `bn_size` times as many; transitions between the blocks halve
     the channels.
+
+    >>> net = gluon.model_zoo.vision.DenseNet(16, 8, [2, 2], classes=10)
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
     """
 
     def __init__(

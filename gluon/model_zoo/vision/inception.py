@@ -62,6 +62,10 @@ class Inception3(Classifier):
     """Input (batch, 3, 299, 299), output (batch, classes).
 
     partial_bn: all normalisation but the first uses the running statistics.
+
+    >>> net = gluon.model_zoo.vision.Inception3(classes=10)
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 299, 299))[1]
+    [(1, 10)]
     """
 
     def __init__(self, classes=1000, norm_layer=nn.BatchNorm, norm_kwargs=None, partial_bn=False, **kwargs):

@@ -50,7 +50,12 @@ class LinearBottleneck(HybridBlock):
 
 
 class MobileNet(Classifier):
-    """Input (batch, 3, 224, 224), output (batch, classes); `multiplier` scales all channels."""
+    """Input (batch, 3, 224, 224), output (batch, classes); `multiplier` scales all channels.
+
+    >>> net = gluon.model_zoo.vision.MobileNet(multiplier=0.25, classes=10)
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
 
     def __init__(self, multiplier=1.0, classes=1000, norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs):
         super().__init__(**kwargs)
@@ -72,6 +77,10 @@ class MobileNetV2(Classifier):
     """Input (batch, 3, 224, 224), output (batch, classes); `multiplier` scales all channels.
 
     output_bias: the last layer has a bias, as that of other libraries has.
+
+    >>> net = gluon.model_zoo.vision.MobileNetV2(multiplier=0.25, classes=10)
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
     """
 
     bottleneck = LinearBottleneck
@@ -100,14 +109,24 @@ class MobileNetV2(Classifier):
 
 
 def get_mobilenet(multiplier, pretrained=False, ctx=None, root=None, **kwargs):
-    """MobileNet with the given multiplier; weights are published for 1.0, 0.75, 0.5 and 0.25."""
+    """MobileNet with the given multiplier; weights are published for 1.0, 0.75, 0.5 and 0.25.
+
+    >>> net = gluon.model_zoo.vision.get_mobilenet(0.25, classes=10)
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     if multiplier not in MULTIPLIERS and not pretrained:
         return MobileNet(multiplier, **kwargs)
     return MODELS[f"mobilenet{MULTIPLIERS.get(multiplier, multiplier)}"](pretrained, ctx, root, **kwargs)
 
 
 def get_mobilenet_v2(multiplier, pretrained=False, ctx=None, root=None, **kwargs):
-    """MobileNetV2 with the given multiplier; weights are published for 1.0, 0.75, 0.5 and 0.25."""
+    """MobileNetV2 with the given multiplier; weights are published for 1.0, 0.75, 0.5 and 0.25.
+
+    >>> net = gluon.model_zoo.vision.get_mobilenet_v2(0.25, classes=10)
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     if multiplier not in MULTIPLIERS and not pretrained:
         return MobileNetV2(multiplier, **kwargs)
     return MODELS[f"mobilenetv2_{MULTIPLIERS.get(multiplier, multiplier)}"](pretrained, ctx, root, **kwargs)

@@ -12,7 +12,12 @@ MODELS: dict[str, Callable] = {}
 
 
 def get_model(name, **kwargs):
-    """A network by its name, with `pretrained`, `ctx`, `root` and the keywords of its class; ValueError for others."""
+    """A network by its name, with `pretrained`, `ctx`, `root` and the keywords of its class; ValueError for others.
+
+    >>> net = gluon.model_zoo.vision.get_model("resnet18_v1", classes=10)
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     builder = MODELS.get(name.lower())
     if builder is None:
         raise ValueError(
@@ -31,7 +36,18 @@ def model(name: str, make: Callable[..., HybridBlock]) -> Callable[..., HybridBl
         return net
 
     build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"The network {name}; `pretrained` loads the published weights from under `root` to `ctx`."
+    size = 299 if name.startswith("inception") else 224
+    build.__doc__ = f"""The network {name} for pictures: (batch, 3, {size}, {size}) -> (batch, classes).
+
+    classes: number of scores, 1000 by default, those of ImageNet; other keywords are those of its class. pretrained: whether
+    to load the published weights, from under `root` or from where they are published, to `ctx`;
+    otherwise the network is to be initialised. Pictures are RGB, from 0 to 1, minus (0.485, 0.456, 0.406), over
+    (0.229, 0.224, 0.225).
+
+    >>> net = gluon.model_zoo.vision.get_model("{name}", classes=10)
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, {size}, {size}))[1]
+    [(1, 10)]
+    """
     MODELS[name] = build
     return build
 

@@ -58,7 +58,13 @@ class _BlockV1(_Block):
 
 
 class BasicBlockV1(_BlockV1):
-    """Two 3x3 convolutions."""
+    """Two 3x3 convolutions.
+
+    >>> block = gluon.model_zoo.vision.BasicBlockV1(16, 2, downsample=True)
+    >>> block.initialize()
+    >>> block(nd.ones((1, 8, 8, 8))).shape
+    (1, 16, 4, 4)
+    """
 
     def _add_body(self, channels, stride, in_channels, norm):
         self.body.add(_conv3x3(channels, stride, in_channels), norm(), nn.Activation("relu"))
@@ -69,7 +75,13 @@ class BasicBlockV1(_BlockV1):
 
 
 class BottleneckV1(_BlockV1):
-    """A 3x3 convolution of a quarter of the channels between two 1x1 convolutions."""
+    """A 3x3 convolution of a quarter of the channels between two 1x1 convolutions.
+
+    >>> block = gluon.model_zoo.vision.BottleneckV1(16, 2, downsample=True)
+    >>> block.initialize()
+    >>> block(nd.ones((1, 8, 8, 8))).shape
+    (1, 16, 4, 4)
+    """
 
     def _add_body(self, channels, stride, in_channels, norm):
         narrow = channels // 4
@@ -96,7 +108,13 @@ class _BlockV2(_Block):
 
 
 class BasicBlockV2(_BlockV2):
-    """Two 3x3 convolutions, each after normalisation and relu."""
+    """Two 3x3 convolutions, each after normalisation and relu.
+
+    >>> block = gluon.model_zoo.vision.BasicBlockV2(16, 2, downsample=True)
+    >>> block.initialize()
+    >>> block(nd.ones((1, 8, 8, 8))).shape
+    (1, 16, 4, 4)
+    """
 
     def _add_layers(self, channels, stride, in_channels, norm, last):
         self.conv1 = _conv3x3(channels, stride, in_channels)
@@ -109,7 +127,13 @@ class BasicBlockV2(_BlockV2):
 
 
 class BottleneckV2(_BlockV2):
-    """1x1, 3x3 and 1x1 convolutions, each after normalisation and relu."""
+    """1x1, 3x3 and 1x1 convolutions, each after normalisation and relu.
+
+    >>> block = gluon.model_zoo.vision.BottleneckV2(16, 2, downsample=True)
+    >>> block.initialize()
+    >>> block(nd.ones((1, 8, 8, 8))).shape
+    (1, 16, 4, 4)
+    """
 
     def _add_layers(self, channels, stride, in_channels, norm, last):
         self.conv1 = nn.Conv2D(channels // 4, kernel_size=1, strides=1, use_bias=False)
@@ -164,7 +188,12 @@ class _ResNet(Classifier):
 
 
 class ResNetV1(_ResNet):
-    """Input (batch, 3, 224, 224), output (batch, classes)."""
+    """Input (batch, 3, 224, 224), output (batch, classes).
+
+    >>> net = gluon.model_zoo.vision.ResNetV1(gluon.model_zoo.vision.BasicBlockV1, [1, 1], [8, 8, 16], classes=10)
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 64, 64))[1]
+    [(1, 10)]
+    """
 
     def _add_features(self, block, layers, channels, thumbnail):
         self._add_stem(channels[0], thumbnail)
@@ -173,7 +202,12 @@ class ResNetV1(_ResNet):
 
 
 class ResNetV2(_ResNet):
-    """Input (batch, 3, 224, 224), output (batch, classes)."""
+    """Input (batch, 3, 224, 224), output (batch, classes).
+
+    >>> net = gluon.model_zoo.vision.ResNetV2(gluon.model_zoo.vision.BasicBlockV2, [1, 1], [8, 8, 16], classes=10)
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 64, 64))[1]
+    [(1, 10)]
+    """
 
     def _add_features(self, block, layers, channels, thumbnail):
         self.features.add(self._norm(scale=False, center=False))
@@ -191,7 +225,12 @@ resnet_block_versions = (
 
 
 def get_resnet(version, num_layers, pretrained=False, ctx=None, root=None, **kwargs):
-    """ResNet of version 1 or 2 with 18, 34, 50, 101 or 152 layers."""
+    """ResNet of version 1 or 2 with 18, 34, 50, 101 or 152 layers.
+
+    >>> net = gluon.model_zoo.vision.get_resnet(version=1, num_layers=18, classes=10)
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     name = f"resnet{num_layers}_v{version}"
     if name not in MODELS:
         raise AssertionError(f"there is no {name}: versions are 1 and 2, layers {', '.join(map(str, resnet_spec))}")

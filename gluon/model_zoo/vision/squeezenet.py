@@ -13,7 +13,12 @@ CONFIGURATIONS = {
 
 
 class SqueezeNet(Classifier):
-    """Input (batch, 3, 224, 224), output (batch, classes); version "1.0" or "1.1"."""
+    """Input (batch, 3, 224, 224), output (batch, classes); version "1.0" or "1.1".
+
+    >>> net = gluon.model_zoo.vision.SqueezeNet("1.1", classes=10)
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
 
     def __init__(self, version, classes=1000, **kwargs):
         super().__init__(**kwargs)

@@ -19,6 +19,10 @@ class VGG(Classifier):
 
     layers, filters: convolutions of each size of the image, and their channels. batch_norm: whether each one is
     followed by `norm_layer`.
+
+    >>> net = gluon.model_zoo.vision.VGG([1, 1], [8, 16], classes=10)
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 32, 32))[1]
+    [(1, 10)]
     """
 
     def __init__(
@@ -43,7 +47,12 @@ class VGG(Classifier):
 
 
 def get_vgg(num_layers, pretrained=False, ctx=None, root=None, **kwargs):
-    """VGG with 11, 13, 16 or 19 layers."""
+    """VGG with 11, 13, 16 or 19 layers.
+
+    >>> net = gluon.model_zoo.vision.get_vgg(11, classes=10)
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     name = f"vgg{num_layers}{'_bn' if kwargs.pop('batch_norm', False) else ''}"
     return MODELS[name](pretrained, ctx, root, **kwargs)
 

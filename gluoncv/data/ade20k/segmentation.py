@@ -13,7 +13,11 @@ from gluoncv.data.segbase import SegmentationDataset, paired
 
 
 class ADE20KSegmentation(SegmentationDataset):
-    """Pixels of none of the classes are -1. split: train, or anything else for the validation set."""
+    """Pixels of none of the classes are -1. split: train, or anything else for the validation set.
+
+    >>> gluoncv.data.ADE20KSegmentation.NUM_CLASS
+    150
+    """
 
     NUM_CLASS = 150
     BASE_DIR = "ADEChallengeData2016"

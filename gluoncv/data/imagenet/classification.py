@@ -12,7 +12,16 @@ _ROOT = f"{DATASETS}/imagenet"
 
 
 class ImageNet(ImageFolderDataset):
-    """ImageNet's folders `train` and `val` below `root`, with a folder for each class."""
+    """ImageNet's folders `train` and `val` below `root`, with a folder for each class.
+
+    >>> import os, tempfile
+    >>> root = tempfile.mkdtemp()
+    >>> os.makedirs(os.path.join(root, "train", "n01440764"))
+    >>> onp.save(os.path.join(root, "train", "n01440764", "one.npy"), onp.zeros((4, 5, 3), "uint8"))
+    >>> data = gluoncv.data.ImageNet(root)
+    >>> len(data), data.synsets
+    (1, ['n01440764'])
+    """
 
     def __init__(self, root=_ROOT, train=True, transform=None):
         super().__init__(os.path.join(root, "train" if train else "val"), 1, transform)
@@ -21,6 +30,9 @@ class ImageNet(ImageFolderDataset):
 class ImageNet1kAttr:
     """The 1,000 classes: `synset`, `classes` and `classes_long`, lists of WordNet's numbers, one name,
     and all names of each.
+
+    >>> gluoncv.data.ImageNet1kAttr().classes[:2]
+    ['tench', 'goldfish']
     """
 
     def __init__(self):

@@ -7,12 +7,24 @@ __all__ = ["Kinetics700", "Kinetics700Attr"]
 
 
 class Kinetics700(VideoClsCustom):
-    """`VideoClsCustom` with this data set's folders."""
+    r"""`VideoClsCustom` with this data set's folders.
+
+    >>> import os, tempfile
+    >>> root, setting = tempfile.mkdtemp(), os.path.join(tempfile.mkdtemp(), "list.txt")
+    >>> with open(setting, "w") as file:
+    ...     _ = file.write("first 16 0\nsecond 20 3\n")
+    >>> len(gluoncv.data.Kinetics700(root=root, setting=setting))
+    2
+    """
 
     ROOT, SETTING = "kinetics700/rawframes_train", "kinetics700/kinetics700_train_list_rawframes.txt"
 
 
 class Kinetics700Attr(Attributes):
-    """The classes."""
+    """The classes.
+
+    >>> gluoncv.data.Kinetics700Attr().num_class
+    700
+    """
 
     KEY = "kinetics700"

@@ -13,7 +13,19 @@ from gluoncv.data.recordio.detection import detection_label
 
 
 class LstDetection(Dataset):
-    """Pictures and boxes of a `.lst` file, whose paths start from `root`."""
+    r"""Pictures and boxes of a `.lst` file, whose paths start from `root`.
+
+    >>> import os, tempfile
+    >>> from PIL import Image
+    >>> root = tempfile.mkdtemp()
+    >>> Image.new("RGB", (10, 8)).save(os.path.join(root, "one.png"))
+    >>> with open(os.path.join(root, "train.lst"), "w") as file:
+    ...     _ = file.write("0\t4\t5\t10\t8\t2\t0.1\t0.1\t0.5\t0.5\tone.png\n")
+    >>> data = gluoncv.data.LstDetection(os.path.join(root, "train.lst"), root=root)
+    >>> picture, boxes = data[0]
+    >>> picture.shape, boxes
+    ((8, 10, 3), array([[1. , 0.8, 5. , 4. , 2. ]], dtype=float32))
+    """
 
     def __init__(self, filename, root="", flag=1, coord_normalized=True):
         self._flag, self._coord_normalized = flag, coord_normalized

@@ -12,6 +12,11 @@ class MixupDetection(Dataset):
     """Samples of `dataset` blended by a share drawn with `mixup(*args)`.
 
     Boxes get a column with the share of their picture.
+
+    >>> data = gluon.data.SimpleDataset([(nd.ones((2, 2, 3)), onp.array([[0, 0, 1, 1, 3.0]]))] * 2)
+    >>> picture, boxes = gluoncv.data.MixupDetection(data)[0]
+    >>> boxes.shape
+    (1, 6)
     """
 
     def __init__(self, dataset, mixup=None, *args):

@@ -17,6 +17,9 @@ class COCODetection(COCOPictures):
     min_object_area: smaller objects are left out. skip_empty: pictures without objects are left out, else they have one
     box of -1.
     use_crowd: groups count as objects.
+
+    >>> gluoncv.data.COCODetection.CLASSES[:3]
+    ('person', 'bicycle', 'car')
     """
 
     def __init__(

@@ -18,6 +18,9 @@ class COCOInstance(COCOPictures):
 
     Objects are larger than `min_object_area` and no groups; corners are exact, not those of whole pixels. skip_empty:
     pictures without objects are left out, else they have None for boxes and polygons.
+
+    >>> gluoncv.data.COCOInstance.CLASSES[:3]
+    ('person', 'bicycle', 'car')
     """
 
     def __init__(self, root=ROOT, splits=("instances_val2017",), transform=None, min_object_area=1, skip_empty=True):

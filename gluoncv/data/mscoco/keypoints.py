@@ -18,6 +18,9 @@ class COCOKeyPoints(COCOPictures):
 
     check_centers: only persons whose joints are around the middle of their box. skip_empty: leave pictures without
     persons out; otherwise they come with joints that are not visible, in a box without an area.
+
+    >>> gluoncv.data.COCOKeyPoints.CLASSES
+    ('person',)
     """
 
     CLASSES = ("person",)

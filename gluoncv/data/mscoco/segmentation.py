@@ -19,6 +19,9 @@ class COCOSegmentation(SegmentationDataset):
     """Pictures with more than 1,000 pixels of the classes; of overlapping objects the first counts.
 
     split: train, or else val. Which pictures these are is found once, and kept in `annotations/<split>_ids.txt`.
+
+    >>> gluoncv.data.COCOSegmentation.NUM_CLASS
+    21
     """
 
     NUM_CLASS = 21

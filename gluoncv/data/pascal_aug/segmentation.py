@@ -10,7 +10,11 @@ from gluoncv.data.segbase import SegmentationDataset
 
 
 class VOCAugSegmentation(SegmentationDataset):
-    """split: train or val; RuntimeError for others."""
+    """split: train or val; RuntimeError for others.
+
+    >>> gluoncv.data.VOCAugSegmentation.NUM_CLASS
+    21
+    """
 
     NUM_CLASS = 21
     TRAIN_BASE_DIR = "VOCaug/dataset/"

@@ -22,6 +22,9 @@ class VOCDetection(VisionDataset):
     splits: (year, split) pairs, or (folder below the root, split). index_map: numbers of classes by name, by default in
     the order of `CLASSES`. preload_label: read all annotations now. Objects of other classes are left out, and those
     whose box makes no sense, with a warning.
+
+    >>> gluoncv.data.VOCDetection.CLASSES[:3]
+    ('aeroplane', 'bicycle', 'bird')
     """
 
     CLASSES = VOC
@@ -99,6 +102,9 @@ class CustomVOCDetectionBase(VOCDetection):
     """`VOCDetection` of any classes in any folders: splits are (folder below the root or "", name of the list) pairs.
 
     classes: by default those of PASCAL VOC. Pictures with a box that makes no sense are left out.
+
+    >>> gluoncv.data.CustomVOCDetectionBase.CLASSES[:3]
+    ('aeroplane', 'bicycle', 'bird')
     """
 
     def __init__(
@@ -127,7 +133,11 @@ class CustomVOCDetectionBase(VOCDetection):
 
 
 class CustomVOCDetection(VOCDetection):
-    """`VOCDetection`; with `generate_classes` of the classes that the annotations have, in alphabetical order."""
+    """`VOCDetection`; with `generate_classes` of the classes that the annotations have, in alphabetical order.
+
+    >>> gluoncv.data.CustomVOCDetection.CLASSES[:3]
+    ('aeroplane', 'bicycle', 'bird')
+    """
 
     def __init__(self, generate_classes=False, **kwargs):
         self._generate_classes = generate_classes

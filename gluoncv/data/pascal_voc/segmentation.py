@@ -19,6 +19,9 @@ class VOCSegmentation(SegmentationDataset):
     """The border of objects is -1.
 
     split: train (which has the pictures of val too, as published networks), val or test (without masks).
+
+    >>> gluoncv.data.VOCSegmentation.NUM_CLASS
+    21
     """
 
     NUM_CLASS = 21

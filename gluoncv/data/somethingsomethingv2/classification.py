@@ -7,7 +7,15 @@ __all__ = ["SomethingSomethingV2", "SomethingSomethingV2Attr"]
 
 
 class SomethingSomethingV2(VideoClsCustom):
-    """`VideoClsCustom` with this data set's folders."""
+    r"""`VideoClsCustom` with this data set's folders.
+
+    >>> import os, tempfile
+    >>> root, setting = tempfile.mkdtemp(), os.path.join(tempfile.mkdtemp(), "list.txt")
+    >>> with open(setting, "w") as file:
+    ...     _ = file.write("first 16 0\nsecond 20 3\n")
+    >>> len(gluoncv.data.SomethingSomethingV2(root=root, setting=setting))
+    2
+    """
 
     ROOT, SETTING = (
         "somethingsomethingv2/20bn-something-something-v2-frames",
@@ -17,6 +25,10 @@ class SomethingSomethingV2(VideoClsCustom):
 
 
 class SomethingSomethingV2Attr(Attributes):
-    """The classes."""
+    """The classes.
+
+    >>> gluoncv.data.SomethingSomethingV2Attr().num_class
+    174
+    """
 
     KEY = "somethingsomethingv2"

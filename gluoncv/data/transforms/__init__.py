@@ -11,6 +11,11 @@ def for_model(net):
     The transform for the first field of a data set, `data_set.transform_first(for_model(net))`. It is that of the
     network's weights where their source says so. MXNetError for networks that take more than a picture, or are not from
     the zoo.
+
+    >>> from gluoncv.data.transforms import for_model
+    >>> transform = for_model(gluoncv.model_zoo.get_model("cifar_resnet20_v1"))
+    >>> transform(nd.zeros((40, 50, 3), dtype="uint8")).shape
+    (3, 32, 32)
     """
     card = getattr(net, "card", None)
     if not hasattr(getattr(card, "preprocessing", None), "transform"):

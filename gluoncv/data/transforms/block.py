@@ -18,6 +18,10 @@ class RandomCrop(Block):
 
     pad: zeros around it first, one number for all four sides, or as `numpy.pad` takes them. interpolation: see
     `mx.image.imresize`.
+
+    >>> from gluoncv.data.transforms.block import RandomCrop
+    >>> RandomCrop(4, pad=2)(nd.zeros((6, 6, 3))).shape
+    (4, 4, 3)
     """
 
     def __init__(self, size, pad=None, interpolation=2):
@@ -35,6 +39,10 @@ class RandomErasing(Block):
     """A rectangle of a picture in the colour `mean`, with `probability` (Zhong et al., 2017).
 
     Its area is `s_min` to `s_max` of the picture's, its aspect `ratio` to 1 / `ratio`.
+
+    >>> from gluoncv.data.transforms.block import RandomErasing
+    >>> RandomErasing(probability=1.0)(nd.zeros((20, 20, 3))).shape
+    (20, 20, 3)
     """
 
     def __init__(self, probability=0.5, s_min=0.02, s_max=0.4, ratio=0.3, mean=(125.31, 122.96, 113.86)):

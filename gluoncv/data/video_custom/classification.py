@@ -16,7 +16,7 @@ __all__ = ["VideoClsCustom"]
 
 
 class VideoClsCustom(Dataset):
-    """Clips of videos with their class: (float32 (clips, 3, `new_length`, `target_height`, `target_width`), class).
+    r"""Clips of videos with their class: (float32 (clips, 3, `new_length`, `target_height`, `target_width`), class).
 
     Clips of one frame are (clips, 3, height, width).
 
@@ -32,6 +32,13 @@ class VideoClsCustom(Dataset):
     transform: from a list of NumPy frames (H, W, 3) of bytes to one of (3, target_height, target_width).
     lazy_init: read nothing yet. is_color, modality: frames have three colours, modality "rgb"; NotSupportedError for
     grey frames and for optical flow. RuntimeError for settings without videos.
+
+    >>> import os, tempfile
+    >>> root, setting = tempfile.mkdtemp(), os.path.join(tempfile.mkdtemp(), "list.txt")
+    >>> with open(setting, "w") as file:
+    ...     _ = file.write("first 16 0\nsecond 20 3\n")
+    >>> len(gluoncv.data.VideoClsCustom(root=root, setting=setting))
+    2
     """
 
     ROOT = SETTING = None

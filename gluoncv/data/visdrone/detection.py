@@ -17,6 +17,9 @@ class VisDroneDetection(VisionDataset):
     `VisDrone2019-DET-<split>` below the root.
 
     Regions that do not count have the class -1.
+
+    >>> gluoncv.data.VisDroneDetection.CLASSES[:3]
+    ('pedestrian', 'person', 'bicycle')
     """
 
     CLASSES = names("visdrone")

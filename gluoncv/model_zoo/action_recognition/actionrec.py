@@ -24,7 +24,14 @@ RESNET_PARTS = ("conv1", "bn1", "relu", "maxpool", "layer1", "layer2", "layer3",
 
 
 class ActionRecVGG16(Recognizer):
-    """Input (batch * segments * crops, 3, 224, 224), output (batch, nclass)."""
+    """Input (batch * segments * crops, 3, 224, 224), output (batch, nclass).
+
+    >>> net = gluoncv.model_zoo.get_model("vgg16_ucf101", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.ActionRecVGG16)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 101)]
+    """
 
     def __init__(
         self, nclass, pretrained_base=True, dropout_ratio=0.5, init_std=0.001, num_segments=1, num_crop=1, root=None,
@@ -39,7 +46,14 @@ class ActionRecVGG16(Recognizer):
 
 
 class ActionRecInceptionV3(Recognizer):
-    """Input (batch * segments * crops, 3, 299, 299), output (batch, nclass); partial_bn: as that of `Inception3`."""
+    """Input (batch * segments * crops, 3, 299, 299), output (batch, nclass); partial_bn: as that of `Inception3`.
+
+    >>> net = gluoncv.model_zoo.get_model("inceptionv3_kinetics400", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.ActionRecInceptionV3)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 299, 299))[1]
+    [(1, 400)]
+    """
 
     def __init__(
         self, nclass, pretrained_base=True, partial_bn=True, dropout_ratio=0.5, init_std=0.001, num_segments=1,
@@ -57,7 +71,14 @@ class ActionRecInceptionV3(Recognizer):
 
 
 class ActionRecInceptionV1(Recognizer):
-    """Input (batch * segments * crops, 3, 224, 224), output (batch, nclass); partial_bn: as that of `GoogLeNet`."""
+    """Input (batch * segments * crops, 3, 224, 224), output (batch, nclass); partial_bn: as that of `GoogLeNet`.
+
+    >>> net = gluoncv.model_zoo.get_model("inceptionv1_kinetics400", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.ActionRecInceptionV1)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 400)]
+    """
 
     def __init__(
         self, nclass, pretrained_base=True, partial_bn=True, dropout_ratio=0.5, init_std=0.001, num_segments=1,
@@ -82,6 +103,12 @@ class ActionRecResNetV1b(Recognizer):
     """Input (batch * segments * crops, 3, 224, 224), output (batch, nclass); depth: layers of the residual network.
 
     partial_bn: all normalisation but the first uses the running statistics.
+
+    >>> net = gluoncv.model_zoo.get_model("resnet18_v1b_kinetics400", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.ActionRecResNetV1b)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 400)]
     """
 
     def __init__(

@@ -18,7 +18,14 @@ LAYERS = (
 
 
 class C3D(Recognizer):
-    """Input (batch * segments * crops, 3, 16, 112, 112), output (batch, nclass), or 4,096 features if `feat_ext`."""
+    """Input (batch * segments * crops, 3, 16, 112, 112), output (batch, nclass), or 4,096 features if `feat_ext`.
+
+    >>> net = gluoncv.model_zoo.get_model("c3d_kinetics400", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.C3D)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 16, 112, 112))[1]
+    [(1, 400)]
+    """
 
     def __init__(
         self, nclass, dropout_ratio=0.5, num_segments=1, num_crop=1, feat_ext=False, init_std=0.001,

@@ -45,6 +45,12 @@ class I3D_InceptionV1(_I3D):
 
     pretrained_base: begins with the weights of GoogLeNet. partial_bn: all normalisation but the first uses the running
     statistics.
+
+    >>> net = gluoncv.model_zoo.get_model("i3d_inceptionv1_kinetics400", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.I3D_InceptionV1)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 32, 224, 224))[1]
+    [(1, 400)]
     """
 
     base = "googlenet"
@@ -70,6 +76,12 @@ class I3D_InceptionV3(_I3D):
     """Input (batch * segments * crops, 3, 32, 299, 299), output (batch, nclass).
 
     Arguments as those of `I3D_InceptionV1`.
+
+    >>> net = gluoncv.model_zoo.get_model("i3d_inceptionv3_kinetics400", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.I3D_InceptionV3)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 32, 299, 299))[1]
+    [(1, 400)]
     """
 
     base = "inceptionv3"

@@ -145,6 +145,13 @@ class _I3DResNet(Recognizer):
 
 
 class I3D_ResNetV1(_I3DResNet):
+    """>>> net = gluoncv.model_zoo.get_model("i3d_resnet50_v1_kinetics400", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.I3D_ResNetV1)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 32, 224, 224))[1]
+    [(1, 400)]
+    """
+
     __doc__ = _I3DResNet.__doc__
 
 
@@ -152,6 +159,10 @@ class ResNet_SlowFast(_I3DResNet):
     """The slow path of SlowFast (Feichtenhofer et al., 2019) alone.
 
     Frames are seen by threes in the last two stages only.
+
+    >>> net = gluoncv.model_zoo.get_model("i3d_slow_resnet101_f16s4_kinetics700", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.ResNet_SlowFast)
+    True
     """
 
     nested, halves = False, False

@@ -56,6 +56,12 @@ class P3D(Recognizer):
 
     layers: blocks of each stage; the last stage is for pictures. block_design: designs of the blocks, by turns.
     partial_bn: all normalisation but the first uses the running statistics.
+
+    >>> net = gluoncv.model_zoo.get_model("p3d_resnet50_kinetics400", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.P3D)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 16, 224, 224))[1]
+    [(1, 400)]
     """
 
     def __init__(

@@ -77,6 +77,12 @@ class R2Plus1D(Recognizer):
     """Input (batch * segments * crops, 3, 16, 112, 112), output (batch, nclass).
 
     layers: blocks of each stage. partial_bn: all normalisation but that of the stem uses the running statistics.
+
+    >>> net = gluoncv.model_zoo.get_model("r2plus1d_resnet18_kinetics400", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.R2Plus1D)
+    True
+    >>> net(sym.var("data")).infer_shape(data=(1, 3, 16, 112, 112))[1]
+    [(1, 400)]
     """
 
     def __init__(

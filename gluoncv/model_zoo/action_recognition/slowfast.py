@@ -61,6 +61,12 @@ class SlowFast(Recognizer):
     beta_inv: by which the fast path's channels are fewer. fusion_conv_channel_ratio, fusion_kernel_size: of the
     convolutions from the fast path to the slow one. num_block_temp_kernel_fast, _slow: blocks of the third stage that
     see several frames, None for all. partial_bn: all normalisation but the first uses the running statistics.
+
+    >>> net = gluoncv.model_zoo.get_model("slowfast_4x16_resnet50_kinetics400", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.SlowFast)
+    True
+    >>> len(net.collect_params())
+    552
     """
 
     def __init__(

@@ -23,6 +23,12 @@ class CenterNet(HybridBlock):
     base_network: the body. heads: {"heatmap": ..., "wh": ..., "reg": ...}, each {"num_output": channels, "bias":
     initial value}. head_conv_channel: channels of a 3x3 convolution before the last one of each head, none if 0.
     flip_test: the mean of the results on the picture and on its mirror image.
+
+    >>> net = gluoncv.model_zoo.get_model("center_net_resnet18_v1b_voc", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.CenterNet)
+    True
+    >>> len(net.collect_params())
+    145
     """
 
     def __init__(

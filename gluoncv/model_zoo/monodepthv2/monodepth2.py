@@ -24,6 +24,12 @@ class MonoDepth2(HybridBlock):
     the full size.
 
     `predict` gives them as {("disp", scale): disparities}, scale 0 the full size. backbone: a key of `BACKBONES`.
+
+    >>> net = gluoncv.model_zoo.get_model("monodepth2_resnet18_kitti_stereo_640x192", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.MonoDepth2)
+    True
+    >>> len(net.collect_params())
+    130
     """
 
     def __init__(
@@ -53,6 +59,12 @@ class MonoDepth2PoseNet(HybridBlock):
     """Input (batch, 3 * num_input_images, height, width), output rotations and translations (batch, frames, 1, 3).
 
     A rotation is its axis times its angle in radians.
+
+    >>> net = gluoncv.model_zoo.get_model("monodepth2_resnet18_posenet_kitti_mono_640x192", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.MonoDepth2PoseNet)
+    True
+    >>> len(net.collect_params())
+    110
     """
 
     def __init__(
@@ -200,12 +212,20 @@ class Conv3x3(HybridBlock):
 
 
 def get_monodepth2(backbone="resnet18", pretrained_model=TRAININGS[0], **kwargs):
-    """The network for disparities, trained as `pretrained_model` says if `pretrained`."""
+    """The network for disparities, trained as `pretrained_model` says if `pretrained`.
+
+    >>> type(gluoncv.model_zoo.get_monodepth2("resnet18", pretrained_base=False)).__name__
+    'MonoDepth2'
+    """
     return _named(MonoDepth2, backbone, pretrained_model)(**kwargs)
 
 
 def get_monodepth2posenet(backbone="resnet18", pretrained_model=POSENET_TRAININGS[0], **kwargs):
-    """The network for motion, trained as `pretrained_model` says if `pretrained`."""
+    """The network for motion, trained as `pretrained_model` says if `pretrained`.
+
+    >>> type(gluoncv.model_zoo.get_monodepth2posenet("resnet18", pretrained_base=False)).__name__
+    'MonoDepth2PoseNet'
+    """
     return _named(MonoDepth2PoseNet, backbone, pretrained_model)(**kwargs)
 
 

@@ -19,6 +19,12 @@ class RCNN(HybridBlock):
     that are trained. nms_thresh, nms_topk, post_nms, force_nms: see `set_nms`. roi_mode: "align" or "pool". roi_size:
     height and width of regions. strides: pixels a place of the maps. clip: see `NormalizedBoxCenterDecoder`.
     AssertionError for another roi_mode or no classes.
+
+    >>> net = gluoncv.model_zoo.get_model("faster_rcnn_resnet50_v1b_voc", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.RCNN)
+    True
+    >>> len(net.collect_params())
+    276
     """
 
     def __init__(
@@ -86,6 +92,12 @@ class FasterRCNN(RCNN):
     min_stage, max_stage: first and last level of the pyramid, whose places have 2^level pixels; equal without a
     pyramid. rpn_*, base_size, scales, ratios, alloc_size: of `RPN`. per_device_batch_size: pictures of a batch in
     training. num_sample, pos_iou_thresh, pos_ratio, max_num_gt: of `RCNNTargetSampler`.
+
+    >>> net = gluoncv.model_zoo.get_model("faster_rcnn_resnet50_v1b_voc", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.FasterRCNN)
+    True
+    >>> len(net.collect_params())
+    276
     """
 
     def __init__(
@@ -210,7 +222,14 @@ class FasterRCNN(RCNN):
 
 
 class DoubleHeadRCNN(FasterRCNN):
-    """Dense layers for the classes and convolutions for the boxes (Wu et al., 2020)."""
+    """Dense layers for the classes and convolutions for the boxes (Wu et al., 2020).
+
+    >>> net = gluoncv.model_zoo.get_model("doublehead_rcnn_resnet50_v1b_voc", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.DoubleHeadRCNN)
+    True
+    >>> len(net.collect_params())
+    292
+    """
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)

@@ -60,6 +60,12 @@ class MaskRCNN(FasterRCNN):
 
     In training masks (B, positive, classes, 2 h, 2 w) before the sigmoid come third. target_roi_scale: size of the
     masks that are taught over that of regions. mask_channels, num_fcn_convs, norm_layer, norm_kwargs: of `Mask`.
+
+    >>> net = gluoncv.model_zoo.get_model("mask_rcnn_resnet18_v1b_coco", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.MaskRCNN)
+    True
+    >>> len(net.collect_params())
+    115
     """
 
     def __init__(

@@ -80,6 +80,12 @@ class SiamRPN(HybridBlock):
     """Input: templates (B, 3, 127, 127) and pictures (B, 3, 287, 287); output as that of `DepthwiseRPN`.
 
     bz: instances of a batch in training (is_train); else there is one.
+
+    >>> net = gluoncv.model_zoo.get_model("siamrpn_alexnet_v2_otb15")
+    >>> isinstance(net, gluoncv.model_zoo.SiamRPN)
+    True
+    >>> len(net.collect_params())
+    64
     """
 
     def __init__(self, bz=1, is_train=False, ctx=None, **kwargs):
@@ -103,7 +109,11 @@ class SiamRPN(HybridBlock):
 
 
 def get_Siam_RPN(base_name, bz=1, is_train=False, pretrained=False, ctx=None, root=None):
-    """A tracker, with the weights published for siamrpn_BASE_NAME if `pretrained`."""
+    """A tracker, with the weights published for siamrpn_BASE_NAME if `pretrained`.
+
+    >>> type(gluoncv.model_zoo.get_Siam_RPN("alexnet_v2_otb15")).__name__
+    'SiamRPN'
+    """
     return with_weights(SiamRPN(bz=bz, is_train=is_train, ctx=ctx), f"siamrpn_{base_name}", pretrained, ctx, root)
 
 

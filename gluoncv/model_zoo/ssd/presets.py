@@ -93,7 +93,12 @@ def sized_ssd(network, size, classes, **kwargs):
 def custom_ssd(
     base_network_name, base_size, filters, sizes, ratios, steps, classes, dataset, pretrained_base=True, **kwargs
 ):
-    """A single shot detector on one of the bodies in `BODIES`; ValueError for others."""
+    """A single shot detector on one of the bodies in `BODIES`; ValueError for others.
+
+    >>> net = gluoncv.model_zoo.custom_ssd("vgg16_atrous", 300, None, [21, 51.2, 133.4, 215.6, 297.8, 379.9, 462.1], [[1, 2, 0.5]] * 6, [8, 16, 32, 64, 100, 300], ["cat"], "", pretrained_base=False)
+    >>> net.classes
+    ['cat']
+    """
     if (base_size, base_network_name) not in BODIES:
         known = ", ".join(f"{network} at {size}" for size, network in BODIES)
         raise ValueError(f"there is no body for SSD of {base_network_name!r} at {base_size} pixels: there are {known}")

@@ -23,6 +23,12 @@ class SSD(OneStageDetector):
     `features` is a function that gives a block. base_size: pixels of the pictures it is for. sizes: of the anchors of
     each map, and one more. ratios: of width to height of anchors, for each map or for all. steps: pixels a place.
     nms_thresh, nms_topk, post_nms: see `set_nms`. anchor_alloc_size: height and width of the largest map.
+
+    >>> net = gluoncv.model_zoo.get_model("ssd_300_vgg16_atrous_voc", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.SSD)
+    True
+    >>> len(net.collect_params())
+    78
     """
 
     def __init__(

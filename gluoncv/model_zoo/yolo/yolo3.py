@@ -110,6 +110,12 @@ class YOLOV3(OneStageDetector):
     strides: for each map, the largest first. nms_thresh, nms_topk, post_nms: see `set_nms`. ignore_iou_thresh: overlap
     with a box from which on an anchor without one is not trained to be background. NotImplementedError for
     pos_iou_thresh below 1.
+
+    >>> net = gluoncv.model_zoo.get_model("yolo3_mobilenet1.0_voc", pretrained_base=False)
+    >>> isinstance(net, gluoncv.model_zoo.YOLOV3)
+    True
+    >>> len(net.collect_params())
+    247
     """
 
     def __init__(

@@ -11,6 +11,14 @@ class HeatmapAccuracy(EvalMetric):
 
     Labels and predictions are (N, J, H, W), or lists of them. Joints in the first two rows or columns do not count, nor
     do those whose numbers are in `ignore_labels`. hm_type: "gaussian" alone; ValueError for others.
+
+    >>> from gluoncv.utils.metrics import HeatmapAccuracy
+    >>> metric = HeatmapAccuracy()
+    >>> maps = nd.zeros((1, 1, 8, 8))
+    >>> maps[0, 0, 3, 4] = 1
+    >>> metric.update([maps], [maps])
+    >>> metric.get()
+    ('heatmap_accuracy', np.float64(1.0))
     """
 
     def __init__(

@@ -14,6 +14,12 @@ class SegmentationMetric(EvalMetric):
     over union (Long et al., 2015).
 
     A class that neither truth nor prediction has counts as 0, as in GluonCV.
+
+    >>> from gluoncv.utils.metrics import SegmentationMetric
+    >>> metric = SegmentationMetric(2)
+    >>> metric.update(nd.array([[[0, 1]]]), nd.array([[[[0.9, 0.2]], [[0.1, 0.8]]]]))
+    >>> metric.get()
+    (np.float64(1.0), np.float64(0.9999999999999998))
     """
 
     def __init__(self, nclass):

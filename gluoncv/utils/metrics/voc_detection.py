@@ -15,6 +15,13 @@ class VOCMApMetric(EvalMetric):
 
     iou_thresh: overlap from which on a detection finds a box. class_names: `get` gives the figure of each of these and
     "mAP"; without names the mean alone, as "VOCMeanAP".
+
+    >>> from gluoncv.utils.metrics import VOCMApMetric
+    >>> metric = VOCMApMetric(class_names=["cat"])
+    >>> box = nd.array([[[0, 0, 4, 4]]])
+    >>> metric.update(box, nd.array([[[0]]]), nd.array([[[0.9]]]), box, nd.array([[[0]]]))
+    >>> metric.get()
+    (['cat', 'mAP'], [1.0, 1.0])
     """
 
     def __init__(self, iou_thresh=0.5, class_names=None):
@@ -101,7 +108,15 @@ class VOCMApMetric(EvalMetric):
 
 
 class VOC07MApMetric(VOCMApMetric):
-    """Mean of the best precision at eleven recalls, 0, 0.1, ... 1, as in 2007."""
+    """Mean of the best precision at eleven recalls, 0, 0.1, ... 1, as in 2007.
+
+    >>> from gluoncv.utils.metrics import VOC07MApMetric
+    >>> metric = VOC07MApMetric(class_names=["cat"])
+    >>> box = nd.array([[[0, 0, 4, 4]]])
+    >>> metric.update(box, nd.array([[[0]]]), nd.array([[[0.9]]]), box, nd.array([[[0]]]))
+    >>> metric.get()
+    (['cat', 'mAP'], [1.0, 1.0])
+    """
 
     def _average_precision(self, rec, prec):
         return sum(np.max(prec[rec >= t], initial=0) for t in np.arange(0.0, 1.1, 0.1)) / 11

@@ -13,7 +13,15 @@ def plot_bbox(
     img, bboxes, scores=None, labels=None, thresh=0.5, class_names=None, colors=None, ax=None, reverse_rgb=False,
     absolute_coordinates=True, linewidth=3.5, fontsize=12,
 ):  # fmt: skip
-    """Draws the boxes (N, 4) whose scores reach `thresh`, with class and score; gives the axes."""
+    """Draws the boxes (N, 4) whose scores reach `thresh`, with class and score; gives the axes.
+
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from gluoncv.utils.viz import plot_bbox
+    >>> axes = plot_bbox(onp.zeros((20, 20, 3), "uint8"), onp.array([[2, 2, 10, 10]]), class_names=["cat"])
+    >>> len(axes.patches)
+    1
+    """
     import matplotlib.pyplot as plt
 
     ax = plot_image(img, ax=ax, reverse_rgb=reverse_rgb)
@@ -31,7 +39,12 @@ def cv_plot_bbox(
     img, bboxes, scores=None, labels=None, thresh=0.5, class_names=None, colors=None, absolute_coordinates=True,
     scale=1.0, linewidth=2,
 ):  # fmt: skip
-    """The picture as bytes with the boxes drawn into it."""
+    """The picture as bytes with the boxes drawn into it.
+
+    >>> from gluoncv.utils.viz import cv_plot_bbox
+    >>> cv_plot_bbox(onp.zeros((20, 20, 3), "uint8"), onp.array([[2, 2, 10, 10]]), class_names=["cat"]).shape
+    (20, 20, 3)
+    """
     from PIL import Image, ImageDraw
 
     picture = Image.fromarray(as_numpy(img).astype(np.uint8))

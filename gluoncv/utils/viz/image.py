@@ -11,7 +11,14 @@ def as_numpy(values):
 
 
 def plot_image(img, ax=None, reverse_rgb=False):
-    """Shows a picture (H, W, 3) in `ax` (a new one by default), and gives the axes."""
+    """Shows a picture (H, W, 3) in `ax` (a new one by default), and gives the axes.
+
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from gluoncv.utils.viz import plot_image
+    >>> type(plot_image(onp.zeros((20, 20, 3), "uint8"))).__name__
+    'Axes'
+    """
     import matplotlib.pyplot as plt
 
     if ax is None:
@@ -27,7 +34,12 @@ def cv_plot_image(
     img, scale=1, upperleft_txt=None, upperleft_txt_corner=(10, 100), left_txt_list=None, left_txt_corner=(10, 150),
     title_txt_list=None, title_txt_corner=(500, 50), canvas_name="demo",
 ):  # fmt: skip
-    """The picture as bytes, with texts; it is given back, and no window is opened (`canvas_name` means nothing)."""
+    """The picture as bytes, with texts; it is given back, and no window is opened (`canvas_name` means nothing).
+
+    >>> from gluoncv.utils.viz import cv_plot_image
+    >>> cv_plot_image(onp.zeros((20, 20, 3), "uint8"), scale=2).shape
+    (40, 40, 3)
+    """
     from PIL import Image, ImageDraw
 
     picture = Image.fromarray(as_numpy(img).astype(np.uint8))

@@ -15,6 +15,11 @@ def expand_mask(masks, bboxes, im_shape, scores=None, thresh=0.5, scale=1.0, sor
     Gives (masks (N, height, width), places in the order of `sortby`): None, or "area", "xmin", "ymin", "xmax" or
     "ymax", the greatest first. The masks stay in their order, as colours are what the second one is for. scale: of the
     boxes.
+
+    >>> from gluoncv.utils.viz import expand_mask
+    >>> masks, order = expand_mask(onp.ones((1, 4, 4)), onp.array([[0, 0, 4, 4]]), (8, 6), onp.array([0.9]))
+    >>> masks.shape
+    (1, 6, 8)
     """
     masks, bboxes = as_numpy(masks), as_numpy(bboxes) * scale
     scores = None if scores is None else as_numpy(scores).ravel()
@@ -26,7 +31,12 @@ def expand_mask(masks, bboxes, im_shape, scores=None, thresh=0.5, scale=1.0, sor
 
 
 def plot_mask(img, masks, alpha=0.5):
-    """The picture (H, W, 3) as bytes with each mask (N, H, W) in a colour of its own, drawn by `numpy.random`."""
+    """The picture (H, W, 3) as bytes with each mask (N, H, W) in a colour of its own, drawn by `numpy.random`.
+
+    >>> from gluoncv.utils.viz import plot_mask
+    >>> plot_mask(onp.zeros((2, 2, 3), "uint8"), onp.ones((1, 2, 2))).shape
+    (2, 2, 3)
+    """
     picture = as_numpy(img)
     for mask in as_numpy(masks):
         color = np.random.random(3) * 255
@@ -35,7 +45,13 @@ def plot_mask(img, masks, alpha=0.5):
 
 
 def cv_merge_two_images(img1, img2, alpha=0.5, size=None):
-    """1 - `alpha` of a picture (H, W, 3) of bytes and `alpha` of another one, at `size` = (height, width) if given."""
+    """1 - `alpha` of a picture (H, W, 3) of bytes and `alpha` of another one, at `size` = (height, width) if given.
+
+    >>> from gluoncv.utils.viz import cv_merge_two_images
+    >>> a = onp.zeros((1, 1, 3), "uint8")
+    >>> cv_merge_two_images(a, a + 100)
+    array([[[50, 50, 50]]], dtype=uint8)
+    """
     blend = as_numpy(img1) * (1.0 - alpha) + as_numpy(img2) * alpha
     merged = np.clip(np.rint(blend), 0, 255).astype("uint8")
     return merged if size is None else resample.resize(merged, int(size[1]), int(size[0]))

@@ -16,6 +16,10 @@ def get_color_pallete(npimg, dataset="pascal_voc"):
 
     What does not count, -1, is shown in the colour 255, but in that of 0 with ADE20K's, which numbers classes from 1
     on.
+
+    >>> from gluoncv.utils.viz import get_color_pallete
+    >>> get_color_pallete(onp.array([[0, 1]]).astype("uint8")).convert("RGB").getpixel((1, 0))
+    (128, 0, 0)
     """
     from PIL import Image
 
@@ -27,7 +31,13 @@ def get_color_pallete(npimg, dataset="pascal_voc"):
 
 
 class DeNormalize(HybridBlock):
-    """Takes mean and deviation back from a normalised picture (3, H, W)."""
+    """Takes mean and deviation back from a normalised picture (3, H, W).
+
+    >>> from gluoncv.utils.viz import DeNormalize
+    >>> DeNormalize((0.5, 0.5, 0.5), (0.5, 0.25, 1))(nd.ones((3, 1, 1))).reshape(-1)
+    [1.   0.75 1.5 ]
+    <NDArray 3 @cpu(0)>
+    """
 
     def __init__(self, mean, std):
         super().__init__()
