@@ -75,7 +75,9 @@ class Facts:
     attributes of an operator without inputs, from the attributes. draws: whether a random operator reads its key under
     these attributes. rows: how it goes by rows (`core.ops.rows`). expansion: rule(node, apply) -> nodes that do the same
     and fuse. product: rule(node, apply) -> nodes, of which the last is a product that takes an epilogue. packing:
-    rule(node, exact) -> (operator that packs the second input, a weight; its attributes). channelwise: the rows of its
+    rule(node, exact) -> (operator that packs the second input, a weight; its attributes). absorption: rule(node, do,
+    counts) -> the value of one node that does what this one and nodes before it do, of which nobody else reads anything,
+    or None (`core.graph.passes.absorption`). channelwise: the rows of its
     weight, the second input, make the places of axis 1 of the result, to which the third is added. affine: of a
     normalisation, rule(node, do) -> (scale, shift) along axis 1, or None. in_parts: the operator that takes the second
     input, which is flat, in the parts that it is made of.
@@ -114,6 +116,7 @@ class Facts:
     expansion: Callable[..., list] | None = None
     product: Callable[..., list] | None = None
     packing: Callable[..., tuple] | None = None
+    absorption: Callable[..., Any] | None = None
     channelwise: bool = False
     affine: Callable[..., tuple | None] | None = None
     in_parts: str | None = None

@@ -86,6 +86,12 @@ def _code_conv(data, weight, bias=None, *, stride: Shape, dilate: Shape, pad: Sh
     return kernels.conv.quantized_conv(data, weight, bias, stride, dilate, pad, groups)
 
 
+@operator("_code_linear", memory="new")
+def _code_linear(data, weight, scale, bias=None, *, rectify: Bool = False):
+    """float32 sums of the products of codes along the last axis, times scale, + bias; rectify: 0 for negative ones."""
+    return kernels.matmul.quantized_linear(data, weight, scale, bias, rectify)
+
+
 @gradient(_conv)
 def _conv_gradient(head, data, weight, data_shape, weight_shape, attrs, needs):
     how = _how(attrs)

@@ -49,6 +49,29 @@ def _code_conv_weight(weight, *, shape: Shape, stride: Shape, dilate: Shape, pad
     return kernels.conv.pack_quantized(weight, shape, stride, dilate, pad, groups, signed)
 
 
+@operator("_plan_code_conv", memory="new")
+def _requantized_conv(
+    data, weight, bias, scale, residual=None, meaning=None, *, stride: Shape, dilate: Shape, pad: Shape, groups: Int,
+    signed: Bool,
+):  # fmt: skip
+    """Codes nearest to `_code_conv` * scale + bias + residual * meaning; the weight may be packed."""
+    return kernels.conv.requantized_conv(
+        data, weight, bias, scale, stride, dilate, pad, groups, signed, residual, meaning
+    )
+
+
+@operator("_plan_code_linear_weight")
+def _code_linear_weight(weight, *, rows: Int):
+    """The weight of `_code_linear`, packed for data of so many rows."""
+    return kernels.matmul.pack_quantized(weight, rows)
+
+
+@operator("_plan_max_pool", memory="new")
+def _max_pool(data, *, kernel: Shape, stride: Shape, pad: Any_):
+    """The maximum of each window, without its place."""
+    return kernels.pool.max_pool(data, kernel, stride, pad, False)[0]
+
+
 @operator("_plan_linear", memory="new")
 def _linear(data, weight, bias=None, residual=None, *, activation: Ending = None):
     """activation(data weight^T + bias + residual) along the last axis; the weight may be packed."""
@@ -122,6 +145,54 @@ def _conv_packing(node, exact):
 def _code_conv_packing(node, exact):
     data, how = node.inputs[0], {name: node.attrs[name] for name in ("stride", "dilate", "pad", "groups")}
     return F._plan_code_conv_weight, {"shape": hints(data.shape), **how, "signed": data.dtype == "int8"}
+
+
+@tell(F._plan_code_conv, "packing")
+def _requantized_conv_packing(node, exact):
+    return _code_conv_packing(node, exact)
+
+
+@tell(F._code_linear, "packing")
+def _code_linear_packing(node, exact):
+    return F._plan_code_linear_weight, {"rows": prod(hints(node.inputs[0].shape[:-1]))}
+
+
+@tell(F._codes, "absorption")
+def _codes_absorption(node, do, counts):
+    """Codes of a convolution of codes end it; those of the maxima of codes are maxima."""
+    data, *rest = node.inputs
+    made, signed = data.source, node.attrs["out_type"] == "int8"
+    if made is None or counts[data] > 1:
+        return None
+    scale, residual, meaning = (*rest, None, None, None)[:3]
+    if made.op is F._code_conv and scale is not None:
+        ends = (
+            (-128.0, 127.0) if signed else (0.0, 127.0 if residual is not None and residual.dtype == "int8" else 255.0)
+        )
+        if (node.attrs["low"], node.attrs["high"]) != ends or (
+            residual is not None and signed and residual.dtype != "int8"
+        ):
+            return None
+        codes, weight, *bias = made.inputs
+        if prod(scale.shape) != weight.shape[0]:
+            return None
+        scale = do(F._reshape_to, scale, shape=(-1,))
+        shift = None if not bias or bias[0] is None else do(F.broadcast_mul, bias[0], scale)
+        meaning = None if meaning is None else do(F._reshape_to, meaning, shape=(1,))
+        given = (codes, weight, shift, scale, *(() if residual is None else (residual, meaning)))
+        return do(F._plan_code_conv, *given, **made.attrs, signed=signed)
+    if scale is None and made.op is F._max_pool and made.inputs[0].source is not None:
+        cast, how = made.inputs[0].source, made.attrs
+        even = len(how["kernel"]) == 2 and all(a == b and 2 * a <= k for (a, b), k in zip(how["pad"], how["kernel"]))
+        if cast.op is F.Cast and cast.inputs[0].dtype == node.outputs[0].dtype == "uint8" and even:
+            return do(F._plan_max_pool, cast.inputs[0], **how)
+    return None
+
+
+@tell(F._max_pool, "absorption")
+def _max_pool_absorption(node, do, counts):
+    """Places that nobody reads are not looked for."""
+    return None if counts.get(node.outputs[1]) else do(F._plan_max_pool, node.inputs[0], **node.attrs)
 
 
 @tell(F._plan_linear, "packing")

@@ -451,17 +451,20 @@ def fused_fully_connected(
     Weights are float32. Of codes and their range (`quantized`, with `enable_float_output`), the weights become int8
     codes of one range, or with `channel_wise_quantize` of a range for each output.
     """
-    how = {"num_hidden": num_hidden, "flatten": flatten}
     if quantized:
         if not enable_float_output:
             raise MXNetError("_sg_mkldnn_fully_connected: of codes it gives numbers; enable_float_output=True says so")
         data_scale = _scale(_wide(data), _reach(data_min, data_max))
         make = _codes_by_output if channel_wise_quantize else _codes_of_one_range
         codes, shift, scales = make(weight, bias, data_scale)
-        y = F.FullyConnected(_real(data), _real(codes), None, no_bias=True, **how)
-        y = F.broadcast_div(y if bias is None else F.broadcast_add(y, shift), scales * data_scale)
+        meaning = 1.0 / F.broadcast_mul(scales, data_scale)
+        shift = None if bias is None else F.broadcast_mul(shift, meaning)
+        rectify = with_eltwise and act_type == "relu"
+        data = F.Flatten(data) if flatten else data
+        y = F._code_linear(data, codes, meaning, shift, rectify=rectify)
+        with_eltwise = with_eltwise and not rectify
     else:
-        y = F.FullyConnected(data, weight, bias, no_bias=no_bias, **how)
+        y = F.FullyConnected(data, weight, bias, no_bias=no_bias, num_hidden=num_hidden, flatten=flatten)
     return F.Activation(y, act_type=act_type) if with_eltwise else y
 
 
@@ -503,7 +506,7 @@ def _codes_of_one_range(weight, bias, data_scale):
         wanted = data_scale * scale / bias_scale
         factor = F.broadcast_minimum(wanted, TOP / 2 / reach / bias_scale)
         bias = F.round(F.broadcast_mul(_real(_codes(bias, "int8", EXACT["int8"] / reach)), factor))
-        codes = F.round(F.broadcast_mul(_real(codes), _spread(factor / wanted, codes)))
+        codes = F.Cast(F.round(F.broadcast_mul(_real(codes), _spread(factor / wanted, codes))), dtype="int8")
         scale = scale * (factor / wanted)
     return codes, bias, scale
 

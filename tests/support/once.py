@@ -29,7 +29,9 @@ OWN = {
     "_shuffle",
     "_multinomial",
     "_plan_conv_weight",
+    "_plan_code_conv",
     "_plan_code_conv_weight",
+    "_plan_code_linear_weight",
     "_plan_linear_weight",
 }
 
@@ -229,6 +231,10 @@ MORE = {  # operators without a gradient, or with one that is not the derivative
     "_plan_conv": S((1, 2, 3, 3), (2, 2, 2, 2), (2,), stride=(1, 1), dilate=(1, 1), pad=(0, 0), groups=1, activation="relu"),
     "_codes": S((2, 3), numbers(100.0), low=-128.0, high=127.0, nan=127.0, out_type="int8"),
     "_code_conv": S(CODES[None, None], CODES[None, None], numbers(3.0), stride=(1, 1), dilate=(1, 1), pad=(0, 0), groups=1),
+    "_plan_code_conv": S(CODES[None, None], CODES[None, None], numbers(3.0), numbers(0.5), stride=(1, 1), dilate=(1, 1), pad=(0, 0), groups=1, signed=True),
+    "_code_linear": S(CODES, CODES, numbers(0.5), numbers(3.0, 1.0), rectify=True),
+    "_plan_code_linear_weight": S(CODES, rows=2),
+    "_plan_max_pool": S(CODES[None, None], kernel=(2, 2), stride=(1, 1), pad=((0, 0), (0, 0))),
     "_plan_code_conv_weight": S(CODES[None, None], shape=(1, 1, 2, 2), stride=(1, 1), dilate=(1, 1), pad=(0, 0), groups=1, signed=True),
     "_plan_conv_weight": S((2, 2, 2, 2), shape=(1, 2, 3, 3), stride=(1, 1), dilate=(1, 1), pad=(0, 0), groups=1, exact=True),
     "_plan_linear": S((2, 3), (4, 3), (4,), activation="relu"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.graph.ir import Graph
+from core.graph.passes.absorption import absorption
 from core.graph.passes.batch_norm import batch_norm
 from core.graph.passes.common_subexpressions import common_subexpressions
 from core.graph.passes.constants import constants
@@ -16,7 +17,7 @@ from core.graph.passes.recurrent import recurrent
 from core.graph.passes.shapes import shapes
 
 PASSES = (
-    copies, shapes, common_subexpressions, batch_norm, epilogues, recurrent, dead_code, constants, packing, recompute,
+    copies, shapes, common_subexpressions, batch_norm, epilogues, absorption, recurrent, dead_code, constants, packing, recompute,
     fusion,
 )  # fmt: skip
 

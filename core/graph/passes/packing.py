@@ -27,7 +27,8 @@ def packing(graph: Graph) -> Graph:
     for node in graph.nodes:
         weight = node.inputs[1] if node.op.packing is not None else None
         constant = weight in fixed or (weight is not None and weight.source is not None and weight.source.early)
-        if constant and prod(hints(node.outputs[0].shape)) * prod(weight.shape[1:]) >= SMALL:
+        large = constant and prod(hints(node.outputs[0].shape)) * prod(weight.shape[1:]) >= SMALL
+        if large or (constant and weight.dtype == "int8"):  # sums of integers are exact in any order
             packer, how = node.op.packing(node, _whole(node.inputs[0]))
             pack = packed.get((weight, *how.values()))
             if pack is None:

@@ -60,6 +60,24 @@ def quantized_conv(
 
 
 @kernel
+def requantized_conv(
+    x: Tensor, w: Tensor, b: Tensor | None, scale: Tensor, stride: Ints, dilate: Ints, pad: Ints, groups: int,
+    signed: bool, residual: Tensor | None = None, meaning: Tensor | None = None, overwrite: bool = False,
+) -> Tensor:  # fmt: skip
+    """The integers nearest to (sums of `quantized_conv`) * scale + b + residual * meaning, halves to even: int8 where
+    `signed`, else uint8, from the least to the largest one; beside an int8 residual at most 127.
+
+    scale and b (O,), meaning (1,), float32; residual int8 or uint8 like the result (N, O, *out), int8 where `signed`.
+    overwrite: the result may lie in the memory of the residual.
+    """
+    fits(w.dtype is torch.int8 and x.dtype in (torch.int8, torch.uint8), "a convolution of quantized values", x, w)
+    real = empty(x.shape, torch.float32, x), empty(w.shape, torch.float32, w)
+    y = _convolved(*real, b, stride, dilate, pad, groups)
+    fits(residual is None or residual.shape == y.shape, "what is added to a convolution", y)
+    return empty(y.shape, torch.int8 if signed else torch.uint8, y)
+
+
+@kernel
 def pack_quantized(
     w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int, signed: bool
 ) -> Tensor:

@@ -7,6 +7,7 @@ products with one short side by the latter.
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from core.kernels.contracts.rules import broadcast, empty, fits
@@ -46,6 +47,22 @@ def linear(
         *() if residual is None else (residual,),
     )
     return y
+
+
+@kernel
+def quantized_linear(x: Tensor, w: Tensor, scale: Tensor, b: Tensor | None = None, rectify: bool = False) -> Tensor:
+    """(x w^T) * scale + b in float32, of quantized values x uint8 or int8 (..., K) and w int8 (N, K) or what
+    `pack_quantized` made of it; scale (N,) or (1,), b (N,), float32. rectify: with 0 for what is negative.
+    """
+    fits(w.dtype is torch.int8 and x.dtype in (torch.int8, torch.uint8), "a product of quantized values", x, w)
+    fits(w.dim() == 2 and x.dim() > 0 and x.shape[-1] == w.shape[1], "a product of quantized values", x, w)
+    return empty((*x.shape[:-1], w.shape[0]), torch.float32)
+
+
+@kernel
+def pack_quantized(w: Tensor, rows: int) -> Tensor:
+    """The int8 weight (N, K) in the order in which `quantized_linear` reads it fastest for so many rows."""
+    return empty(w.shape, w.dtype)
 
 
 @kernel

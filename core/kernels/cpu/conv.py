@@ -67,6 +67,45 @@ def quantized_conv(
     )
 
 
+def requantized_conv(
+    x: Tensor, w: Tensor, b: Tensor | None, scale: Tensor, stride: Ints, dilate: Ints, pad: Ints, groups: int,
+    signed: bool, residual: Tensor | None = None, meaning: Tensor | None = None, overwrite: bool = False,
+) -> Tensor:  # fmt: skip
+    if not w.is_mkldnn:
+        w = pack_quantized(w, tuple(x.shape), stride, dilate, pad, groups, x.dtype is torch.int8)
+    if not w.is_mkldnn:
+        return _requantized(
+            quantized_conv(x, w, None, stride, dilate, pad, groups), b, scale, signed, residual, meaning
+        )
+    zero = 0
+    if x.dtype is torch.int8:
+        x, zero = x.view(torch.uint8) ^ 128, 128
+    kind = torch.int8 if signed else torch.uint8
+    how = x, 1.0, zero, w, scale, _ones(w.shape[0])[1]
+    if residual is None:
+        return quantized.qconv2d_pointwise.default(
+            *how, b, stride, pad, dilate, groups, 1.0, 0, kind, "none", [], "none"
+        )
+    own = residual.dtype  # from 0 to 127 an int8 is a uint8
+    end = "none" if own is kind else "relu"
+    if not overwrite or not residual.is_contiguous(memory_format=torch.channels_last):
+        residual = torch.empty_like(residual, memory_format=torch.channels_last).copy_(residual)
+    quantized.qconv2d_pointwise.binary(
+        *how, residual, b, stride, pad, dilate, groups, 1.0, 0, own, meaning.item(), 0, "sum", 1.0, end, [], "none"
+    )
+    return residual.view(kind)  # oneDNN writes there; what ATen returns is a copy
+
+
+def _requantized(sums, b, scale, signed, residual, meaning):
+    by_channel = (-1, *(1,) * (sums.dim() - 2))
+    y = sums * scale.view(by_channel)
+    y = y if b is None else y.add_(b.view(by_channel))
+    y = y if residual is None else y.add_(residual * meaning)
+    low, high = (-128, 127) if signed else (0, 255)
+    high = high if residual is None else min(high, torch.iinfo(residual.dtype).max)
+    return y.round_().clamp_(low, high).to(torch.int8 if signed else torch.uint8)
+
+
 def pack_quantized(
     w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int, signed: bool
 ) -> Tensor:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch import Tensor
 
-from core.kernels.cpu._onednn import finish, onednn, packs, reorders
+from core.kernels.cpu._onednn import finish, multiplies_quantized, onednn, packs, quantized, reorders
 from core.kernels.epilogue import check_activation
 
 _bindings = torch._C._nn  # of ATen; see `pointwise`
@@ -34,6 +36,42 @@ def linear(x: Tensor, w: Tensor, b: Tensor | None = None, activation: str | None
     if residual is not None:
         return finish(onednn._linear_pointwise.binary(x, residual, w, b, "add"), None, activation)
     return onednn._linear_pointwise.default(x, w, b, activation or "none", [], "none")
+
+
+def quantized_linear(x: Tensor, w: Tensor, scale: Tensor, b: Tensor | None = None, rectify: bool = False) -> Tensor:
+    if not w.is_mkldnn:
+        w = pack_quantized(w, x.numel() // max(x.shape[-1], 1))
+    if not w.is_mkldnn or not x.numel():
+        y = (_bindings.linear(x.double(), w.double()) * scale).float()
+        y = y if b is None else y.add_(b)
+        return y.relu_() if rectify else y
+    if scale.numel() == 1:
+        scale = scale.expand(w.shape[1]).contiguous()
+    return quantized.qlinear_pointwise.default(
+        x.contiguous(),
+        1.0,
+        0,
+        w,
+        scale,
+        _zeros(w.shape[1]),
+        b,
+        1.0,
+        0,
+        torch.float32,
+        "relu" if rectify else "none",
+        [],
+        "none",
+    )
+
+
+@functools.cache
+def _zeros(outputs: int) -> Tensor:
+    """Zero points of weights."""
+    return torch.zeros(outputs, dtype=torch.int32)
+
+
+def pack_quantized(w: Tensor, rows: int) -> Tensor:
+    return quantized.qlinear_prepack(w, None) if w.numel() and multiplies_quantized() else w
 
 
 def _row_major(x: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from torch import Tensor
 from core.base import MXNetError
 from core.kernels.layout import memory_format
 
-aten = torch.ops.aten
+aten, quantized = torch.ops.aten, torch.ops.quantized
 _bindings = torch._C._nn  # see `pointwise`
 Ints = tuple[int, ...]
 Pads = tuple[tuple[int, int], ...]
@@ -28,6 +28,9 @@ def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, positions: bool =
     if not x.numel() or not math.prod(plan.out):
         shape = (*x.shape[:2], *plan.out)
         return x.new_full(shape, _lowest(x.dtype)), torch.full(shape, -1, dtype=torch.int64, device=x.device)
+    if x.dtype is torch.uint8 and not positions and plan.padded is None and len(kernel) == 2:
+        (k, s, p), ceil = plan.window, plan.ceil
+        return quantized.max_pool2d.default(x, k, s, p, [1, 1], ceil), None
     if not positions and x.numel() >= MANY and x.is_contiguous() and memory_format(x) is torch.contiguous_format:
         return _maxima(x, plan.out, kernel, stride, pad), None
     if plan.padded is None:

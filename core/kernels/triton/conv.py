@@ -18,13 +18,16 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from core.kernels import formula as f
 from core.kernels.epilogue import check_activation
+from core.kernels.formula import Formula
 from core.kernels.triton import matmul as products
 from core.kernels.triton._counting import blocks_of, program
 from core.kernels.triton._depthwise import depthwise, depthwise_weight
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
+from core.kernels.triton.pointwise import pointwise
 from core.kernels.triton.targets import target_of
 from core.kernels.triton.tiles import (
     accumulator,
@@ -82,6 +85,39 @@ def quantized_conv(
     x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int
 ) -> Tensor:
     return conv(x.to(torch.float32), w.to(torch.float32), b, stride, dilate, pad, groups)
+
+
+def requantized_conv(
+    x: Tensor, w: Tensor, b: Tensor | None, scale: Tensor, stride: Ints, dilate: Ints, pad: Ints, groups: int,
+    signed: bool, residual: Tensor | None = None, meaning: Tensor | None = None, overwrite: bool = False,
+) -> Tensor:  # fmt: skip
+    sums = quantized_conv(x, w, None, stride, dilate, pad, groups)
+    by_channel = (-1, *(1,) * (sums.dim() - 2))
+    operands = [sums, scale.view(by_channel)]
+    operands += [] if b is None else [b.view(by_channel)]
+    operands += [] if residual is None else [residual, meaning.view((1,) * sums.dim())]
+    low, high = (-128, 127) if signed else (0, 255)
+    high = high if residual is None else min(high, torch.iinfo(residual.dtype).max)
+    formula = _REQUANTIZED[b is not None, residual is not None]
+    return pointwise(formula, operands, (low, high), torch.int8 if signed else torch.uint8)
+
+
+def _requantized(with_bias: bool, with_residual: bool) -> Formula:
+    def shifted(y, scale, b, residual, meaning, low, high):
+        y = y * scale if b is None else y * scale + b
+        y = y if residual is None else y + f.cast(residual, "float32") * meaning
+        return f.minimum(f.maximum(f.rint(y), low), high)
+
+    functions = {
+        (False, False): lambda y, scale, *, low, high: shifted(y, scale, None, None, None, low, high),
+        (True, False): lambda y, scale, b, *, low, high: shifted(y, scale, b, None, None, low, high),
+        (False, True): lambda y, scale, r, m, *, low, high: shifted(y, scale, None, r, m, low, high),
+        (True, True): lambda y, scale, b, r, m, *, low, high: shifted(y, scale, b, r, m, low, high),
+    }
+    return Formula.of(functions[with_bias, with_residual], name=f"requantized{'_b' * with_bias}{'_r' * with_residual}")
+
+
+_REQUANTIZED = {(b, r): _requantized(b, r) for b in (False, True) for r in (False, True)}
 
 
 def pack_quantized(

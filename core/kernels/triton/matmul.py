@@ -21,12 +21,15 @@ from torch import Tensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from core.base import MXNetError
+from core.kernels import formula as f
 from core.kernels.epilogue import check_activation
+from core.kernels.formula import Formula
 from core.kernels.triton._counting import WIDE, blocks_of
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
 from core.kernels.triton.copies import contiguous
+from core.kernels.triton.pointwise import pointwise
 from core.kernels.triton.targets import target_of
 from core.kernels.triton.tiles import (
     accumulator,
@@ -73,6 +76,23 @@ def _linear(
     x = x.reshape(rows, x.shape[-1])
     out = None if out is None else out.view(1, rows, w.shape[0])
     return _gemm(_as_batch(x), _as_batch(w.T), b, residual, activation, dtype, out).view(shape)
+
+
+def quantized_linear(x: Tensor, w: Tensor, scale: Tensor, b: Tensor | None = None, rectify: bool = False) -> Tensor:
+    sums = linear(x.to(torch.float32), w.to(torch.float32))
+    return pointwise(_SCALED[b is not None, rectify], [sums, scale] + [b] * (b is not None), (), torch.float32)
+
+
+_SCALED = {
+    (False, False): Formula.of(lambda y, scale: y * scale, name="scaled"),
+    (True, False): Formula.of(lambda y, scale, b: y * scale + b, name="scaled_b"),
+    (False, True): Formula.of(lambda y, scale: f.maximum(y * scale, 0), name="scaled_relu"),
+    (True, True): Formula.of(lambda y, scale, b: f.maximum(y * scale + b, 0), name="scaled_b_relu"),
+}
+
+
+def pack_quantized(w: Tensor, rows: int) -> Tensor:
+    return contiguous(w)
 
 
 def pack(w: Tensor, rows: int) -> Tensor:

@@ -37,6 +37,10 @@ SAMPLES = {
     "conv.conv": [(X, W, t(6), *HOW), (t(2, 4, 6, 6, last=True), W, None, *HOW), (X, t(4, 1, 3, 3), None, *HOW[:3], 4), (X, W, None, *HOW, "relu", t(2, 6, 3, 3))],
     "conv.pack": [(W, (2, 4, 6, 6), *HOW)],
     "conv.quantized_conv": [(t(2, 4, 6, 6, dtype=torch.uint8), t(6, 4, 3, 3, dtype=torch.int8), t(6), *HOW)],
+    "conv.requantized_conv": [
+        (t(2, 4, 6, 6, dtype=torch.uint8), t(6, 4, 3, 3, dtype=torch.int8), t(6), t(6), *HOW, signed, residual, meaning)
+        for signed, residual, meaning in [(True, None, None), (False, t(2, 6, 3, 3, dtype=torch.uint8, last=True), t(1))]
+    ],
     "conv.pack_quantized": [(t(6, 4, 3, 3, dtype=torch.int8), (2, 4, 6, 6), *HOW, True)],
     "conv.conv_data_grad": [(t(2, 6, 3, 3), W, (2, 4, 6, 6), *HOW)],
     "conv.conv_weight_grad": [(t(2, 6, 3, 3), X, (6, 4, 3, 3), *HOW)],
@@ -57,6 +61,8 @@ SAMPLES = {
     "norm.group_norm_grad": [(X, X, C, t(2, 2), t(2, 2), 2)],
     "matmul.matmul": [(t(2, 3, 4), t(2, 4, 5)), (t(4, 3), t(5, 4), True, True), (t(2, 3, 4), t(4, 5))],
     "matmul.linear": [(t(2, 3, 4), t(5, 4), t(5)), (t(2, 4, dtype=torch.bfloat16), t(5, 4, dtype=torch.bfloat16))],
+    "matmul.quantized_linear": [(t(2, 3, 4, dtype=torch.uint8), t(5, 4, dtype=torch.int8), t(5), t(5), True)],
+    "matmul.pack_quantized": [(t(4, 4, dtype=torch.int8), 3)],
     "matmul.pack": [(t(5, 4), 3)],
     "softmax.softmax": [(X, 1)],
     "softmax.onednn_softmax": [(X, 1)],
