@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from core import symbol
+from core.base import MXNetError
 from core.context import Context
 from core.contrib.quantization import calib_graph, collect, quantize_graph
 from core.io import DataIter
@@ -27,14 +28,16 @@ def quantize_net_v2(
     network that was not called yet takes several. exclude_layers: names of layers that stay on numbers;
     exclude_layers_match: parts of such names; exclude_operators: names of operators. ValueError for other arguments.
     """
-    names = _input_names(network, data_shapes)
+    ctx = ctx[0] if isinstance(ctx, (list, tuple)) and len(ctx) == 1 else ctx
+    batches = None if calib_data is None else _batches(calib_data, ctx)
+    first = None if batches is None else next(batches, None)
+    names = _input_names(network, data_shapes, first)
     inputs = [symbol.var(name) for name in names]
     outputs = network(*inputs)
     outputs = symbol.Group(outputs) if isinstance(outputs, (list, tuple)) else outputs
     excluded = list(exclude_layers or ())
     for part in exclude_layers_match or ():
         excluded += [node.name for node in order(outputs._entries) if part in node.name]
-    ctx = ctx[0] if isinstance(ctx, (list, tuple)) and len(ctx) == 1 else ctx
     codes, _, _, collector = quantize_graph(
         outputs, {}, {}, ctx, excluded, list(exclude_operators or ()), calib_mode, quantized_dtype, quantize_mode,
         quantize_granularity, LayerOutputCollector, logger,
@@ -42,13 +45,12 @@ def quantize_net_v2(
     if collector is not None:
         if calib_data is None:
             raise ValueError(f"calib_mode {calib_mode!r} takes calib_data, batches of the network's inputs")
-        batches = _batches(calib_data, names, ctx)
-        first = next(batches, None)
         if first is None:
             raise ValueError("calib_data is empty: at least one batch is needed to find ranges")
-        network(*first.values())  # parameters whose shapes were open have them now
+        network(*first[: len(names)])  # parameters whose shapes were open have them now
         parameters = {p.name: p.data(ctx) for p in network.collect_params().values()}
-        collect(outputs, parameters, parameters, chain([first], batches), collector, ctx, num_calib_examples)
+        named = (dict(zip(names, arrays)) for arrays in chain([first], batches))
+        collect(outputs, parameters, parameters, named, collector, ctx, num_calib_examples)
         codes = calib_graph(codes, {}, {}, collector, calib_mode, quantized_dtype, logger)[0]
     return SymbolBlock(codes, inputs, network.collect_params())
 
@@ -65,21 +67,36 @@ def quantize_net(
     )  # fmt: skip
 
 
-def _input_names(network, data_shapes) -> list[str]:
-    """data, or data0, data1, ... for as many inputs as `data_shapes` or the network's `hybrid_forward` tell."""
-    count = len(data_shapes or ())
-    if not count and hasattr(network, "hybrid_forward"):
-        taken = list(inspect.signature(network.hybrid_forward).parameters.values())[1:]
-        plain = [p for p in taken if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty]
-        count = len([p for p in plain if p.name not in network._reg_params])
+def _input_names(network, data_shapes, batch: list[NDArray] | None) -> list[str]:
+    """data, or data0, data1, ... for as many inputs as `data_shapes` tells, or as the network takes of a batch."""
+    count = len(data_shapes or ()) or _count_inputs(network, batch)
     return ["data"] if count <= 1 else [f"data{k}" for k in range(count)]
 
 
-def _batches(calib_data, names: list[str], ctx: Context | None) -> Iterator[dict[str, NDArray]]:
+def _count_inputs(network, batch: list[NDArray] | None) -> int:
+    """How many arrays of a batch are inputs: labels stand behind them.
+
+    Those without a default value, and of the others, as in MXNet, as many as the network can be called with.
+    """
+    if not hasattr(network, "hybrid_forward"):
+        return 1
+    taken = list(inspect.signature(network.hybrid_forward).parameters.values())[1:]
+    taken = [p for p in taken if p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in network._reg_params]
+    needed = sum(p.default is p.empty for p in taken)
+    for count in range(min(len(taken), len(batch or ())), needed, -1):
+        try:
+            network(*batch[:count])
+        except (MXNetError, TypeError, ValueError):  # what stands there is a label
+            continue
+        return count
+    return needed
+
+
+def _batches(calib_data, ctx: Context | None) -> Iterator[list[NDArray]]:
     if isinstance(calib_data, DataIter):
         calib_data.reset()
     for batch in calib_data:
         if isinstance(calib_data, DataIter):
             batch = batch.data
         arrays = list(batch) if isinstance(batch, (list, tuple)) else [batch]
-        yield {name: array.as_in_context(ctx or array.context) for name, array in zip(names, arrays)}
+        yield [array.as_in_context(ctx or array.context) for array in arrays]
