@@ -25,10 +25,10 @@ help:
 	@echo "make original    what is compared with the original MXNet 1.9.1, which is installed into $(ORIGINAL)"
 	@echo "make mutants     $(MUTANTS) small faults in the source, and whether the tests notice; logs/mutants.json"
 	@echo "make docs        the documentation site, without network, into build/docs; a warning or a broken link is an error"
-	@echo "make lint        ruff check, ruff format --check, mypy, type stubs, README tables against logs/"
+	@echo "make lint        ruff check, ruff format --check, mypy, type stubs, tables of results against logs/"
 	@echo "make stubs       rewrite the type stubs (.pyi) that lie beside the sources"
 	@echo "make format      let ruff fix and format"
-	@echo "make report      rewrite the tables and plots of README.md from logs/"
+	@echo "make report      rewrite the tables of docs/results.md and the plots from logs/"
 	@echo "make bench       imports, training steps, operators and networks, timed against PyTorch"
 	@echo "make reference   every recorded answer of the original software (REFERENCE=FOLDER for others)"
 

@@ -30,7 +30,7 @@ extensions = [
 ]
 exclude_patterns = ["extensions", "conf.py", "README.md"]
 source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".py": "myst-nb"}
-nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
+nb_custom_formats = {".py": "docs.extensions.notebooks.read"}
 nb_execution_mode = os.environ.get("DOCS_EXECUTE", "cache")
 nb_execution_cache_path = str(HERE.parent / "build" / "tutorials")
 nb_execution_raise_on_error = True

@@ -1,4 +1,4 @@
-"""Makes the result tables of README.md, and the curves beside the logs, from logs/ alone.
+"""Makes the result tables of docs/results.md, and the curves beside the logs, from logs/ alone.
 
 `--check` changes nothing and fails when something differs from what the logs say. A log whose commit is not in the
 history of the checkout, or that was made with changes on top of one, is refused: nobody can repeat it. Where it cannot
@@ -48,7 +48,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def files(root: Path) -> dict[Path, str]:
-    """Everything that the report makes: the README and a picture for each run with several epochs."""
+    """Everything that the report makes: the page of results and a picture for each run with several epochs."""
     records = {
         path: record
         for path in sorted((root / "logs").rglob("*.json"))
@@ -60,12 +60,12 @@ def files(root: Path) -> dict[Path, str]:
         for path, record in records.items()
         if _count_epochs(record) > 1
     }
-    readme = root / "README.md"
-    before, _, rest = readme.read_text(encoding="utf-8").partition(BEGIN)
+    page = root / "docs" / "results.md"
+    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not end:
-        raise SystemExit(f"{readme} lacks the markers {BEGIN} and {END}")
-    made[readme] = f"{before}{BEGIN}\n{tables(root, records, labels)}{END}{after}"
+        raise SystemExit(f"{page} lacks the markers {BEGIN} and {END}")
+    made[page] = f"{before}{BEGIN}\n{tables(root, records, labels)}{END}{after}"
     made[root / "logs" / "table1.md"] = table1.page(root, records)
     return made
 
@@ -111,10 +111,10 @@ def tables(root: Path, records: dict[Path, dict], labels: dict[Path, str]) -> st
     runs = {path: record for path, record in records.items() if "final" in record}
     for task in sorted({record["task"] for record in runs.values()}):
         rows = [_run(root, path, record, labels) for path, record in runs.items() if record["task"] == task]
-        text += f"\n### {_title(task)}\n\n" + _table(COLUMNS, rows)
+        text += f"\n## {_title(task)}\n\n" + _table(COLUMNS, rows) + _curves(root, runs, task)
     for path, record in records.items():
         if "rows" in record:
-            text += f"\n### {_title(record['task'])}: {record['title']}\n\n"
+            text += f"\n## {_title(record['task'])}: {record['title']}\n\n"
             table = _table(list(record["rows"][0]), [[_cell(v) for v in row.values()] for row in record["rows"]])
             text += _folded(table) if len(record["rows"]) > LONG else table
             label = f" ({labels[path]})" if path in labels else ""
@@ -134,6 +134,13 @@ def _run(root: Path, path: Path, record: dict, labels: dict[Path, str]) -> list[
     minutes = f"{record['times']['seconds'] / 60:.1f} min"
     epochs = str(_count_epochs(record))
     return [links, result, record.get("published", ""), _data(record), epochs, minutes, record["device"]]
+
+
+def _curves(root: Path, runs: dict[Path, dict], task: str) -> str:
+    """Pictures of how the runs of a task went, for those who look rather than read."""
+    drawn = [path for path, record in runs.items() if record["task"] == task and _count_epochs(record) > 1]
+    pictures = [f"![curves of {runs[path]['run']}]({_link(root, path, '.svg')})\n" for path in drawn]
+    return "\n<details>\n<summary>Curves</summary>\n\n" + "\n".join(pictures) + "\n</details>\n" if drawn else ""
 
 
 def _data(record: dict) -> str:
@@ -161,7 +168,8 @@ def _where(record: dict) -> str:
 
 
 def _link(root: Path, path: Path, suffix: str = ".log") -> str:
-    return path.with_suffix(suffix).relative_to(root).as_posix()
+    """From the page of results to a file beside a record."""
+    return "../" + path.with_suffix(suffix).relative_to(root).as_posix()
 
 
 def _title(task: str) -> str:

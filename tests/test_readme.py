@@ -1,6 +1,6 @@
 """The programs in README.md run as they stand, on a small network without published weights.
 
-That of a user's kernel needs a GPU or Triton's interpreter: tests/core/test_rtc.py runs the same.
+Of setting up, it has two commands; what else there is, the site has.
 """
 
 import re
@@ -23,11 +23,23 @@ def named(call):
 
 
 def test_what_a_gpu_does_not_compute_is_listed():
-    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[1] / "docs" / "on_a_gpu.md").read_text(encoding="utf-8")
     listed = text.partition("## What a GPU does not compute")[2].partition("\n## ")[0]
     for family in kernels.ON_CPU_ONLY:
         names = {kernel.partition(".")[2] for kernel in dispatch.KERNELS if kernel.startswith(f"{family}.")}
         assert names and names <= set(re.findall(r"\w+", listed)), f"not listed: {names}"
+
+
+def test_it_is_short_and_sets_up_by_two_commands():
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 160
+    assert set(re.findall(r"^make \w+", text, re.M)) == {"make quickstart", "make test"}
+
+
+def test_links_lead_to_files():
+    root = Path(__file__).parents[1]
+    links = re.findall(r"\]\((?!http)([^)#]+)", (root / "README.md").read_text(encoding="utf-8"))
+    assert links and [link for link in links if not (root / link).exists()] == []
 
 
 def test_ten_lines():

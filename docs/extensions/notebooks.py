@@ -17,6 +17,16 @@ def setup(app):
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
+def read(text: str):
+    """The notebook of a percent file, which says, also where it is not run, what its cells are written in."""
+    import jupytext
+
+    notebook = jupytext.reads(text, fmt="py:percent")
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook.metadata["language_info"] = {"name": "python", "pygments_lexer": "ipython3"}
+    return notebook
+
+
 def _is_tutorial(app, page: str) -> bool:
     return page.startswith(f"{FOLDER}/") and Path(app.srcdir, f"{page}.py").exists()
 
@@ -44,4 +54,4 @@ def _write(app, exception):
         out = Path(app.outdir, FOLDER)
         out.mkdir(parents=True, exist_ok=True)
         (out / path.name).write_bytes(path.read_bytes())
-        jupytext.write(jupytext.read(path, fmt="py:percent"), out / f"{path.stem}.ipynb", fmt="ipynb")
+        jupytext.write(read(path.read_text(encoding="utf-8")), out / f"{path.stem}.ipynb", fmt="ipynb")

@@ -31,10 +31,11 @@ BENCHMARK = RUN | {"task": "benchmarks", "run": "speed", "title": "speed", "rows
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A checkout with a README and two records of its commit."""
-    shutil.copy(ROOT / "README.md", tmp_path)
+    """A checkout with a page of results and two records of its commit."""
+    (tmp_path / "docs").mkdir()
+    shutil.copy(ROOT / "docs" / "results.md", tmp_path / "docs")
     git(tmp_path, "init", "-q")
-    git(tmp_path, "add", "README.md")
+    git(tmp_path, "add", "docs")
     git(tmp_path, "commit", "-qm", "first")
     write(tmp_path, RUN)
     write(tmp_path, {key: value for key, value in BENCHMARK.items() if key not in ("epochs", "final")})
@@ -51,9 +52,10 @@ def git(root: Path, *arguments: str) -> str:
 def test_tables_and_curves_follow_from_the_logs(checkout):
     assert report(checkout, "--check").returncode == 1
     assert report(checkout).returncode == 0
-    text = (checkout / "README.md").read_text()
-    assert "[small](logs/reading_digits/small.log) ([curves](logs/reading_digits/small.svg))" in text
+    text = (checkout / "docs" / "results.md").read_text()
+    assert "[small](../logs/reading_digits/small.log) ([curves](../logs/reading_digits/small.svg))" in text
     assert "| test accuracy 0.9125 | 0.93 | generated | 2 | 1.5 min | a processor, 2 threads |" in text
+    assert "![curves of small](../logs/reading_digits/small.svg)" in text
     assert "| ours | 1.25 |" in text
     assert report(checkout, "--check").returncode == 0
 
@@ -68,7 +70,8 @@ def test_repetitions_are_summarised_by_mean_and_spread(checkout):
     report(checkout)
     # Mean 0.8, standard deviation sqrt(0.02 / 2) = 0.1; two epochs in each repetition.
     assert (
-        "| test accuracy 0.8 ± 0.1 (n = 3) | 0.93 | generated | 2 | 1.5 min |" in (checkout / "README.md").read_text()
+        "| test accuracy 0.8 ± 0.1 (n = 3) | 0.93 | generated | 2 | 1.5 min |"
+        in (checkout / "docs" / "results.md").read_text()
     )
     drawn = (checkout / "logs" / "reading_digits" / "small.svg").read_text()
     assert drawn == svg([{"epoch": 1, "test_accuracy": 0.6}, {"epoch": 2, "test_accuracy": 0.8}])
@@ -83,7 +86,7 @@ def test_logs_that_nobody_can_repeat_are_refused(checkout, commit):
         assert result.returncode == 1 and f"logs/reading_digits/lost.json ({commit}) were not made" in result.stderr
     label(checkout, "reading_digits/lost.json\tcommit\tof a commit that is gone")
     assert report(checkout).returncode == 0
-    assert "| test accuracy 0.9125 (of a commit that is gone) |" in (checkout / "README.md").read_text()
+    assert "| test accuracy 0.9125 (of a commit that is gone) |" in (checkout / "docs" / "results.md").read_text()
 
 
 def test_labels_are_needed(checkout):
@@ -96,9 +99,9 @@ def test_labels_are_needed(checkout):
 def test_notes_stand_beside_the_figures(checkout):
     label(checkout, "reading_digits/small.json\tnote\tof easy digits", "benchmarks/speed.json\tnote\ton a busy day")
     report(checkout)
-    text = (checkout / "README.md").read_text()
+    text = (checkout / "docs" / "results.md").read_text()
     assert "| test accuracy 0.9125 (of easy digits) |" in text
-    assert " (on a busy day); [log](logs/benchmarks/speed.log)" in text
+    assert " (on a busy day); [log](../logs/benchmarks/speed.log)" in text
 
 
 def test_data_are_named(checkout):
@@ -110,7 +113,7 @@ def test_data_are_named(checkout):
     ):
         write(checkout, RUN | {"data": data})
         report(checkout)
-        assert f"| 0.93 | {said} | 2 |" in (checkout / "README.md").read_text()
+        assert f"| 0.93 | {said} | 2 |" in (checkout / "docs" / "results.md").read_text()
 
 
 def test_a_part_of_the_history_is_told(checkout, tmp_path_factory):
@@ -133,14 +136,14 @@ def test_the_check_names_what_differs(checkout):
     write(checkout, RUN | {"final": {"test_accuracy": 0.99}})
     result = report(checkout, "--check")
     assert result.returncode == 1
-    assert "README.md" in result.stderr
+    assert "docs/results.md" in result.stderr
     assert "small.svg" not in result.stderr
 
 
 def test_a_run_that_has_not_finished_is_not_in_the_tables(checkout):
     write(checkout, {key: value for key, value in RUN.items() if key != "final"})
     report(checkout)
-    assert "small.log" not in (checkout / "README.md").read_text()
+    assert "small.log" not in (checkout / "docs" / "results.md").read_text()
 
 
 def test_curves_are_drawn_to_scale():
