@@ -16,6 +16,15 @@ ROWS, COLUMNS = (0.40810811, 0.99189189), (0.03594771, 0.96405229)
 STEREO_SCALE = 5.4
 
 
+def joined(found: np.ndarray, mirrored: np.ndarray) -> np.ndarray:
+    """Disparities (batch, height, width) joined with those of the mirror images, turned back: means, but at the left
+    and right twentieth, where one camera saw nothing, those of the side that is whole (Godard et al., 2017).
+    """
+    left = 1 - np.clip(20 * (np.linspace(0, 1, found.shape[2], dtype="float32") - 0.05), 0, 1)
+    right = left[::-1]
+    return right * found + left * mirrored + (1 - left - right) * (found + mirrored) / 2
+
+
 def errors(
     disparities: np.ndarray, truth: np.ndarray, scale: float | None = None, crop: bool = True
 ) -> dict[str, float]:

@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
+from core import nd
 from core.files.numpy_files import read_npy
 from core.image.codec import load_picture
 from gluon.data import DataLoader
@@ -27,7 +28,7 @@ from gluoncv.model_zoo.monodepthv2.layers import disp_to_depth
 from scripts.common.flags import Parser
 from scripts.common.program import program
 from scripts.common.several import Networks
-from scripts.depth.evaluation import NAMES, STEREO_SCALE, errors, means
+from scripts.depth.evaluation import NAMES, STEREO_SCALE, errors, joined, means
 from scripts.depth.options import add_shared_arguments, data_set, device_of, listed
 
 
@@ -62,9 +63,18 @@ def disparities(args: argparse.Namespace, lines: list[str]) -> np.ndarray:
     )
     found = []
     for batch in batches:
-        *_, full = net(batch["color", 0, 0].as_in_context(device))
-        found.append(disp_to_depth(full, args.min_depth, args.max_depth)[0].asnumpy()[:, 0])
+        pictures = batch["color", 0, 0].as_in_context(device)
+        seen = one_by_one(net, pictures, args)
+        if args.post_process:
+            seen = joined(seen, one_by_one(net, nd.flip(pictures, axis=3), args)[:, :, ::-1])
+        found.append(seen)
     return np.concatenate(found)
+
+
+def one_by_one(net, pictures: nd.NDArray, args: argparse.Namespace) -> np.ndarray:
+    """The disparities (batch, height, width) of pictures."""
+    *_, full = net(pictures)
+    return disp_to_depth(full, args.min_depth, args.max_depth)[0].asnumpy()[:, 0]
 
 
 def network(args: argparse.Namespace, device):
@@ -105,6 +115,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--eval_model", help="their file")
     add("--disable_median_scaling", action="store_true", help="multiply depths by --pred_depth_scale_factor instead")
     add("--pred_depth_scale_factor", type=float, default=1.0, help="see above (default: %(default)s)")
+    add("--post_process", action="store_true", help="join disparities with those of mirror images")
     add("--ext_disp_to_eval", help="file .npy of disparities to evaluate, in place of a network's")
     add("--save_pred_disps", action="store_true", help="write the disparities to --load_weights_folder")
     add("--no_eval", action="store_true", help="evaluate nothing")

@@ -11,6 +11,7 @@ import gluonnlp as nlp
 from scripts.common.environment import checksums
 
 NAMED = {"text8": nlp.data.Text8, "fil9": nlp.data.Fil9}
+TOY = "toy"  # the first sentence of text8, 10,000 words
 
 
 def add_text_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +20,8 @@ def add_text_arguments(parser: argparse.ArgumentParser) -> None:
         "--data",
         nargs="+",
         default=["text8"],
-        help=f"{' or '.join(NAMED)} (downloaded), or files with a sentence a line (default: text8)",
+        help=f"{' or '.join(NAMED)} (downloaded), {TOY} (the beginning of text8), or files with a sentence a line "
+        "(default: text8)",
     )
     parser.add_argument("--lower", action="store_true", help="all in lower case")
     parser.add_argument("--min-freq", type=int, default=5, help="of words with a vector (default: %(default)s)")
@@ -28,12 +30,14 @@ def add_text_arguments(parser: argparse.ArgumentParser) -> None:
 
 def sentences(args: argparse.Namespace) -> list[list[str]]:
     """The words of each sentence."""
-    if len(args.data) == 1 and args.data[0] in NAMED:
+    if len(args.data) == 1 and args.data[0].lower() == TOY:
+        found = [nlp.data.Text8()[0]]
+    elif len(args.data) == 1 and args.data[0] in NAMED:
         found = list(NAMED[args.data[0]]())
     else:
         missing = [path for path in args.data if not Path(path).is_file()]
         if missing:
-            raise SystemExit(f"{', '.join(missing)}: neither a file nor one of {', '.join(NAMED)}")
+            raise SystemExit(f"{', '.join(missing)}: neither a file nor one of {', '.join([*NAMED, TOY])}")
         found = [words for path in args.data for words in nlp.data.CorpusDataset(path)]
     return [[word.lower() for word in words] for words in found] if args.lower else found
 

@@ -27,6 +27,7 @@ def add_evaluation_arguments(parser: argparse.ArgumentParser) -> None:
     add("--analogy-datasets", nargs="*", default=ANALOGY, help="(default: Google's)")
     add("--analogy-functions", nargs="+", choices=analogy, default=analogy, help="(default: all)")
     add("--analogy-dont-exclude-question-words", action="store_true", help="answers may be words of the question")
+    add("--no-eval-analogy", dest="analogy_datasets", action="store_const", const=[], help="no analogies")
     add("--analogy-max-vocab-size", type=int, help="look for answers among the so many first words only")
     add("--eval-batch-size", type=int, default=512, help="questions at a time (default: %(default)s)")
     add("--eval-dir", type=Path, help="folder of word_similarity and word_analogy (default: downloaded)")

@@ -101,7 +101,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = Parser(__doc__)
     data.add_text_arguments(parser)
     add = parser.add_argument
-    add("--model", choices=("skipgram", "cbow"), default="skipgram", help="(default: %(default)s)")
+    add("--model", type=str.lower, choices=("skipgram", "cbow"), default="skipgram", help="(default: %(default)s)")
     add("--window", type=int, default=5, help="words to both sides at most (default: %(default)s)")
     add("--negative", type=int, default=5, help="words beside the right one (default: %(default)s)")
     add(

@@ -59,6 +59,10 @@ def test_training_resuming_and_judging(programs, kitti, tmp_path, further):
     assert programs.record("twice") == record
     (saved,) = (tmp_path / "whole").rglob("monodepth2-0002.params")
     given = [*kitti, "--load_weights_folder", saved.parent, "--eval_model", saved.name, "--save_pred_disps"]
+    both = test.main(
+        [*map(str, given), "--post_process", "--eval_stereo" if "--use_stereo" in further else "--eval_mono"]
+    )
+    assert 0 <= both["a1"] <= 1
     found = test.main([*map(str, given), "--eval_stereo" if "--use_stereo" in further else "--eval_mono"])
     assert 0 <= found["a1"] <= 1
     disparities = np.load(saved.parent / "disps_eigen_split.npy")
@@ -69,6 +73,13 @@ def test_training_resuming_and_judging(programs, kitti, tmp_path, further):
     assert flat["abs_rel"] < 1e-6 and flat["a1"] == 1
     half = test.main([*map(str, kitti), "--eval_stereo", "--ext_disp_to_eval", str(tmp_path / "flat.npy")])
     assert half["abs_rel"] == pytest.approx(abs(2 * evaluation.STEREO_SCALE - WALL) / WALL, rel=1e-5)
+
+
+def test_mirror_images_stand_in_at_the_left_and_count_half_in_the_middle():
+    found = evaluation.joined(np.full((1, 2, 41), 3.0), np.full((1, 2, 41), 1.0))[0, 0]
+    np.testing.assert_allclose(found[[0, 1, 2]], 1.0, atol=1e-5)
+    np.testing.assert_allclose(found[4:-4], 2.0, atol=1e-5)
+    np.testing.assert_allclose(found[[-3, -2, -1]], 3.0, atol=1e-5)
 
 
 def test_the_loss_is_least_at_the_true_depth():

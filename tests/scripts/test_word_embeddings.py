@@ -77,6 +77,13 @@ def test_words_of_a_kind_get_similar_vectors(programs, text, tmp_path, data, mor
     assert programs.record("again") == whole
 
 
+def test_the_toy_is_the_first_sentence_and_analogies_can_be_left_out(monkeypatch):
+    monkeypatch.setattr(nlp.data, "Text8", lambda: [["a", "b", "a"], ["c"]])
+    args = train_sg_cbow.parse_args(["--data", "toy", "--model", "CBOW", "--no-eval-analogy"])
+    assert data.sentences(args) == [["a", "b", "a"]]
+    assert args.model == "cbow" and args.analogy_datasets == []
+
+
 def test_glove_from_counts(programs, text, tmp_path, data):
     counts, vocab = tmp_path / "counts.npz", tmp_path / "vocab.txt"
     cooccur.main(["--data", str(text), "--window", "3", "--output", str(counts), "--vocab", str(vocab)])
