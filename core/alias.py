@@ -1,4 +1,4 @@
-"""Makes this project answer to `import mxnet`."""
+"""Makes this project answer to `import mxnet`, and to `import horovod.mxnet` and `import byteps.mxnet`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ import types
 
 import core
 
-_ROOMS = {"mxnet": "core", "mxnet.gluon": "gluon"}
+_ROOMS = {
+    "mxnet": "core",
+    "mxnet.gluon": "gluon",
+    "horovod.mxnet": "gluon.contrib.collectives",
+    "byteps.mxnet": "gluon.contrib.collectives",
+}
+# Packages of which programs for MXNet import one module: empty ones stand for them where they are not installed.
+_EMPTY = ("horovod", "byteps")
 
 # `import mxnet` loads them: programs look them up among the loaded modules to tell whose array they hold, or for their
 # operators; and name parts of the standard library that they never imported themselves.
@@ -119,11 +126,19 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """
 
     def find_spec(self, fullname, path=None, target=None):
-        if fullname == "mxnet" or fullname.startswith("mxnet.") or (fullname in _CUTS and not _is_own(fullname)):
+        if fullname in _EMPTY and importlib.machinery.PathFinder.find_spec(fullname) is not None:
+            return None
+        ours = fullname in _ROOMS or fullname in _EMPTY or fullname.startswith("mxnet.")
+        if ours or (fullname in _CUTS and not _is_own(fullname)):
             return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         return None
 
     def create_module(self, spec):
+        if spec.name in _EMPTY:
+            module = types.ModuleType(spec.name, "Stands for a package that is not installed.")
+            module.__path__ = []
+            module.__spec__ = spec.loader_state = spec
+            return module
         module = _resolve(spec.name)
         _widen()
         spec.loader_state = module.__spec__

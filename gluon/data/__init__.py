@@ -12,3 +12,4 @@ from gluon.data.sampler import (
     SequentialSampler,
     SplitSampler,
 )
+from gluon.data.streaming import Mixture, Stream

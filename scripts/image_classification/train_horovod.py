@@ -25,18 +25,13 @@ import core as mx
 from core import nd
 from core.context import num_gpus
 from gluon.block import Block
+from gluon.contrib.collectives import find_numbers
 from gluon.data.vision import transforms
 from gluoncv.utils.transforms import EfficientNetCenterCrop, EfficientNetRandomCrop
 from scripts.common.autoaugment import AutoAugment
 from scripts.common.program import program
 from scripts.image_classification import train_imagenet
 
-# Our name of each number, and those under which mpirun and horovodrun give it
-NUMBERS = {
-    "RANK": ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "HOROVOD_RANK"),
-    "LOCAL_RANK": ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "HOROVOD_LOCAL_RANK"),
-    "WORLD_SIZE": ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "HOROVOD_SIZE"),
-}
 LARGE = 320  # pixels from which on crops are EfficientNet's
 
 
@@ -54,17 +49,6 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         large_preprocessing(args) if large else train_imagenet.preprocessing(args),
         "horovod" if count > 1 else "device",
     )
-
-
-def find_numbers(environment) -> None:
-    """Sets RANK, LOCAL_RANK, WORLD_SIZE and where processes meet, where only mpirun or horovodrun have said them."""
-    for ours, theirs in NUMBERS.items():
-        said = next((environment[name] for name in theirs if name in environment), None)
-        if said is not None:
-            environment.setdefault(ours, said)
-    if int(environment.get("WORLD_SIZE", 1)) > 1:
-        environment.setdefault("MASTER_ADDR", "127.0.0.1")
-        environment.setdefault("MASTER_PORT", "29500")
 
 
 def device(args: argparse.Namespace, number: int) -> mx.Context:
