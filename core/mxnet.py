@@ -16,11 +16,24 @@ from core.removed_from_numpy import restore
 
 USAGE = """usage: python -m core.mxnet [--numpy] SCRIPT [ARGS ...]
        python -m core.mxnet [--numpy] -m MODULE [ARGS ...]"""
+HELP = f"""{USAGE}
+
+Runs a program written for MXNet on this project: in the program, `import mxnet`, `from mxnet.gluon import nn` and so on
+give it, in processes that the program starts too, and what NumPy has removed since is there again.
+
+  --numpy     begin in NumPy mode, as programs for MXNet 2 expect (npx.set_np())
+  -m MODULE   run a module, as python -m does: python -m core.mxnet -m pytest tests
+  -h, --help  this text
+
+Everything behind SCRIPT or MODULE goes to the program."""
 
 
 def main() -> None:
     """Runs the program or module that the command line names, with this project in the place of MXNet."""
     del sys.argv[0]
+    if sys.argv[:1] in (["-h"], ["--help"]):
+        print(HELP)
+        return
     numpy = sys.argv[:1] == ["--numpy"]
     if numpy:
         del sys.argv[0]

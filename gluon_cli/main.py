@@ -13,9 +13,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from gluon_cli import doctor, export, predict, train, zoo
+from gluon_cli import bench, completion, convert, doctor, export, pictures, predict, texts, train, zoo
 
-COMMANDS = (zoo, predict, train, export, doctor)
+COMMANDS = (zoo, predict, pictures, texts, train, export, convert, bench, doctor, completion)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,7 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         if args.json:
             print(json.dumps({"error": str(error)}, ensure_ascii=False))
-        print(f"gluon {args.command}: {error}", file=sys.stderr)
+        notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
+        print(f"gluon {args.command}: {error}{notes}", file=sys.stderr)
         return 1
     try:
         print(json.dumps(answer.value, indent=1, ensure_ascii=False) if args.json else answer.text)
@@ -49,20 +50,21 @@ def parser() -> argparse.ArgumentParser:
         prog="gluon", description="Networks for pictures and texts: find, use, train and export them.",
         epilog="Exit codes: 0 done, 1 not done, 2 wrong command line, 130 interrupted.",
     )  # fmt: skip
-    made.add_argument("--version", action="version", version=f"gluon {_version()}")
+    made.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = made.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for module in COMMANDS:
         module.add(lambda name, _module=module, **settings: commands.add_parser(name, parents=[shared], **settings))
     return made
 
 
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
+class _Version(argparse.Action):
+    """Prints the version, which is read only then: `gluon.version` imports the package."""
 
-    try:
-        return version("gluon-triton")
-    except PackageNotFoundError:
-        return "of a checkout"
+    def __call__(self, parser, *_):
+        from gluon import __version__
+
+        print(f"gluon {__version__}")
+        parser.exit()
 
 
 def _expected(error: Exception) -> bool:

@@ -158,3 +158,94 @@ def test_every_command_explains_itself(capsys):
             parser().parse_args([name, "--help"])
         assert error.value.code == 0
     assert "balanced" in capsys.readouterr().out
+
+
+def test_version_and_help_of_all_commands(capsys):
+    from gluon import __version__
+
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"gluon {__version__}\n"
+    for command in "list info predict detect segment classify-text generate train export convert bench doctor".split():
+        with pytest.raises(SystemExit, match="0"):
+            main([command, "--help"])
+        assert "--json" in capsys.readouterr().out
+
+
+def black(folder, height=48, width=96):
+    Image.fromarray(np.zeros((height, width, 3), "uint8")).save(folder / "black.png")
+    return str(folder / "black.png")
+
+
+def test_detect_gives_boxes_in_pixels_of_the_file(capsys, tmp_path):
+    net = get_model("ssd_300_vgg16_atrous_voc", pretrained_base=False)
+    net.initialize()
+    net(nd.zeros((1, 3, 300, 300)))
+    net.save_parameters(str(tmp_path / "ssd.params"))
+    arguments = ["detect", "ssd_300_vgg16_atrous_voc", black(tmp_path), "--weights", str(tmp_path / "ssd.params")]
+    (row,) = answer(capsys, *arguments, "--size", "300", "--threshold", "0.01", "--output", str(tmp_path / "shown"))
+    assert row["things"] and all(thing["class"] in net.classes for thing in row["things"])
+    widest = max(thing["box"][2] for thing in row["things"])
+    assert widest <= 96 * 1.5
+    assert Image.open(tmp_path / "shown" / "black.png").size == (600, 300)
+    (row,) = answer(capsys, *arguments, "--size", "300", "--threshold", "0.99")
+    assert row["things"] == []
+    assert "network for classification" in answer(capsys, "detect", "resnet18_v1", black(tmp_path), code=1)["error"]
+
+
+def test_segment_gives_parts_that_sum_to_one(capsys, tmp_path):
+    net = get_model("fcn_resnet50_voc", pretrained_base=False)
+    net.initialize()
+    net(nd.zeros((1, 3, 480, 480)))
+    net.save_parameters(str(tmp_path / "fcn.params"))
+    weights = str(tmp_path / "fcn.params")
+    arguments = ["segment", "fcn_resnet50_voc", black(tmp_path), "--weights", weights, "--output", str(tmp_path)]
+    (row,) = answer(capsys, *arguments)
+    assert sum(part["part"] for part in row["classes"]) == pytest.approx(1)
+    assert Image.open(tmp_path / "black.png").size == (96, 48)
+
+
+def test_convert_there_and_back(capsys, tmp_path):
+    net = get_model("resnet18_v1b")
+    net.initialize()
+    x = nd.random.uniform(shape=(1, 3, 32, 32))
+    wanted = net(x).asnumpy()
+    net.save_parameters(str(tmp_path / "net.params"))
+    there = [str(tmp_path / "net.params"), str(tmp_path / "timm.safetensors"), "--names", "timm"]
+    assert answer(capsys, "convert", *there, "--network", "resnet18_v1b") == {"files": [there[1]]}
+    back = [there[1], str(tmp_path / "again.params"), "--network", "resnet18_v1b"]
+    answer(capsys, "convert", *back)
+    again = get_model("resnet18_v1b", pretrained=back[1])
+    np.testing.assert_array_equal(again(x).asnumpy(), wanted)
+    assert "goes with --network" in answer(capsys, "convert", *there, code=1)["error"]
+
+
+def test_bench(capsys):
+    found = answer(capsys, "bench", "cifar_resnet20_v1", "--runs", "2", "--batch", "2")
+    assert found["input"] == [2, 3, 32, 32] and 0 < found["fastest_ms"] <= found["median_ms"]
+    assert "at least 1" in answer(capsys, "bench", "cifar_resnet20_v1", "--runs", "0", code=1)["error"]
+
+
+def test_generate_refuses_what_writes_no_texts(capsys, tmp_path):
+    assert "there is no folder" in answer(capsys, "generate", str(tmp_path / "none"), "Once", code=1)["error"]
+    assert "--temperature" in answer(capsys, "generate", "gpt2_117m", "Once", "--temperature", "0", code=1)["error"]
+    assert "no folder of a classifier" in answer(capsys, "classify-text", str(tmp_path), "Good", code=1)["error"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_names_commands_and_options(capsys, shell):
+    text = answer(capsys, "completion", shell)["text"]
+    assert "classify-text" in text and "threshold" in text
+
+
+def test_completion_completes_in_bash(capsys):
+    assert main(["completion", "bash"]) == 0
+    program = capsys.readouterr().out + "COMP_WORDS=(gluon be); COMP_CWORD=1; _gluon; echo ${COMPREPLY[@]}\n"
+    program += "COMP_WORDS=(gluon bench --ru); COMP_CWORD=2; _gluon; echo ${COMPREPLY[@]}\n"
+    result = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["bench", "--runs"]
+
+
+def test_help_of_the_program_that_stands_for_mxnet():
+    result = subprocess.run([sys.executable, "-m", "core.mxnet", "--help"], capture_output=True, text=True, check=True)
+    assert "--numpy" in result.stdout and "usage: python -m core.mxnet" in result.stdout
