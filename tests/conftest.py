@@ -5,10 +5,12 @@ MXTEST_WEIGHTS (default: beside the checkout, under ../shared). Recorded answers
 (tests/golden.tar.xz). A test whose folder, interpreter or device is absent is skipped, and the summary prints why.
 """
 
+import importlib.util
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -29,6 +31,16 @@ def root() -> Path:
 def reference() -> Path:
     """Recorded answers of the original software (see `tests.tools.golden`)."""
     return golden.folder()
+
+
+@pytest.fixture(scope="session")
+def stubs() -> ModuleType:
+    """The program that writes type stubs."""
+    spec = importlib.util.spec_from_file_location("stubs", ROOT / "packaging" / "stubs.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="session")

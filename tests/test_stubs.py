@@ -2,7 +2,6 @@
 
 import ast
 import importlib
-import importlib.util
 import inspect
 from pathlib import Path
 
@@ -11,14 +10,6 @@ import pytest
 from core import nd
 
 ROOT = Path(__file__).resolve().parents[1]
-
-
-@pytest.fixture(scope="module")
-def stubs():
-    spec = importlib.util.spec_from_file_location("stubs", ROOT / "packaging" / "stubs.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def read(module):

@@ -6,7 +6,7 @@ import numbers
 
 import numpy as onp
 
-from core import autograd, dispatch, storage, writes
+from core import autograd, dispatch, html, storage, writes
 from core.backward import gradients_through
 from core.base import MXNetError, NDArrayHandle
 from core.context import Context, cpu, current_context
@@ -155,6 +155,9 @@ class NDArray:
         shape = "x".join(map(str, self.shape))
         values = "" if self._is_hidden() else f"\n{self.asnumpy()!s}\n"
         return f"{values}<{type(self).__name__} {shape} @{self._ctx}{'' if values else ', traced'}>"
+
+    def _repr_html_(self):
+        return html.of_array(self)
 
     def __str__(self):
         return repr(self)

@@ -5,6 +5,7 @@ from typing import Any
 from . import block as block
 from . import export as export
 from . import hooks as hooks
+from . import html as html
 from . import hybrid_block as hybrid_block
 from . import location as location
 from . import open_lengths as open_lengths

@@ -12,6 +12,7 @@ from core.files.text import read_json, reading
 from core.serialization import save_each
 from core.signatures import unknown_keyword
 from gluon.block.hooks import HookHandle
+from gluon.block.html import of_block
 from gluon.block.location import not_prepared, note
 from gluon.block.scope import BlockScope
 from gluon.parameter import Parameter, ParameterDict
@@ -73,6 +74,9 @@ class Block:
     def __repr__(self):
         children = [(name, block) for name, block in self.__dict__.items() if isinstance(block, Block)]
         return f"{type(self).__name__}(\n{listing(children)}\n)"
+
+    def _repr_html_(self):
+        return of_block(self)
 
     def __setattr__(self, name, value):
         existing = self.__dict__.get(name)

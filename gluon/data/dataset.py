@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from core import recordio
+from core.html import table
 from gluon.data import arrays
 from gluon.data.sampler import FilterSampler, Sampler, SequentialSampler
 
@@ -27,6 +28,15 @@ class Dataset:
 
     def __len__(self) -> int:
         raise NotImplementedError(f"{type(self).__name__} must define __len__")
+
+    def _repr_html_(self) -> str:
+        facts = f"<b>{type(self).__name__}</b> of {len(self):,} samples"
+        if not len(self):
+            return facts
+        sample = self[0]
+        fields = sample if isinstance(sample, tuple) else (sample,)
+        rows = [(k, type(x).__name__, getattr(x, "shape", ""), getattr(x, "dtype", x)) for k, x in enumerate(fields)]
+        return facts + table(rows, ("field of the first", "class", "shape", "type or value"))
 
     def filter(self, fn: Callable[[Any], bool]) -> Dataset:
         """The samples for which `fn(sample)` is true; every sample is read once to find them."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import core as mx
-from core import nd
+from core import html, nd
 from core.base import MXNetError
 from core.contrib import amp
 from core.files.atomic import write_bytes
@@ -37,6 +37,15 @@ class Evaluation:
     classes: tuple[str, ...]
     labels: np.ndarray
     probabilities: np.ndarray
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name, int((self.labels == k).sum()), f"{(self.predicted[self.labels == k] == k).mean():.1%}")
+            for k, name in enumerate(self.classes)
+            if (self.labels == k).any()
+        ]
+        head = f"<b>{self.accuracy:.1%} of {len(self.labels)} samples right</b>, cross entropy {self.loss:.4g}"
+        return head + html.table(rows, ("class", "samples", "right"))
 
     @property
     def accuracy(self) -> float:
@@ -100,6 +109,11 @@ class Classifier:
 
     kind = ""
     origin = "random numbers"
+
+    def _repr_html_(self) -> str:
+        names = [name for name, value in (self.history or [{}])[0].items() if isinstance(value, float)]
+        drawn = html.curves({name: [float(row[name]) for row in self.history] for name in names})
+        return f"<b>{type(self).__name__}</b> of {len(self.classes)} classes, {len(self.history)} epochs{drawn}"
 
     def __init__(self, net, classes: Sequence[str], head=None, context=None):
         self.net, self.classes, self.head = net, tuple(map(str, classes)), head

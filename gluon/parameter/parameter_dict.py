@@ -11,6 +11,7 @@ from core import heap, initializer
 from core import ndarray as nd
 from core.base import nearest
 from core.dtypes import dtype_name
+from core.html import table
 from core.serialization import save_each
 from core.util import is_np_array
 from gluon.parameter.constant import Constant
@@ -44,6 +45,10 @@ class ParameterDict:
             return repr(self._shown())  # a dictionary in MXNet 2
         lines = "\n".join(f"  {str(p).replace(chr(10), chr(10) + '  ')}" for p in self.values())
         return f"{self._prefix + ' ' if self._prefix else ''}(\n{lines}\n)"
+
+    def _repr_html_(self):
+        rows = [(p.name, tuple(p.shape or ()), dtype_name(p.dtype), p.grad_req) for p in self.values()]
+        return table(rows, ("parameter", "shape", "type", "gradient"))
 
     def __getitem__(self, key) -> Parameter:
         return self._params[key] if key in self._params else self._structural()[key]

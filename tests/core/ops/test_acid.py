@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import core as mx
-from core import autograd, stubs
+from core import autograd
 from core.ops import registry
 from gluon.block import HybridBlock, SymbolBlock
 
@@ -195,7 +195,7 @@ def test_blocks_that_hold_it_are_exported_and_loaded(entered, name, tmp_path):
     np.testing.assert_allclose(loaded(mx.nd.array(_values())).asnumpy(), expected(_values()), rtol=1e-6)
 
 
-def test_it_is_in_the_stubs(entered):
+def test_it_is_in_the_stubs(entered, stubs):
     for module in ("core.ndarray", "core.symbol", "core.numpy_extension"):
         text = stubs.text(module)
         assert "def acid_bump(" in text and "height: float = 1.0" in text and "height exp(-x^2)." in text
