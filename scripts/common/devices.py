@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import warnings
 
 import core as mx
 from core.context import Context, num_gpus
+from core.kvstore import processes
 from gluon.utils import split_and_load
 
 
@@ -65,11 +67,25 @@ def _first(count: str) -> str:
 
 
 def contexts(args: argparse.Namespace) -> list[Context]:
-    """What the flag says, and the CPU where it says nothing; SystemExit for GPUs that are not there."""
+    """What the flag says, and the CPU where it says nothing; SystemExit for GPUs that are not there.
+
+    Of several processes each has one (see `own_gpus`).
+    """
     wanted = [int(k) for k in args.gpus.split(",") if k] if "gpus" in args else list(range(args.num_gpus))
     if any(k >= num_gpus() for k in wanted):
         raise SystemExit(f"GPU {', '.join(map(str, wanted))} asked for, there are {num_gpus()}")
-    return [mx.gpu(k) for k in wanted] or [mx.cpu()]
+    return [mx.gpu(k) for k in own_gpus(wanted)] or [mx.cpu()]
+
+
+def own_gpus(wanted: list[int]) -> list[int]:
+    """The numbers of the GPUs of this process: all that are wanted, but where several processes train together one.
+
+    That is the one of its number (LOCAL_RANK) among those wanted; from a single one on, among all of the machine.
+    """
+    if processes.count() == 1 or not wanted:
+        return wanted
+    number = int(os.environ.get("LOCAL_RANK", 0))
+    return [wanted[number % len(wanted)] if len(wanted) > 1 else (wanted[0] + number) % num_gpus()]
 
 
 def context_of(args: argparse.Namespace) -> Context:
@@ -78,7 +94,7 @@ def context_of(args: argparse.Namespace) -> Context:
         return mx.cpu()
     if not 0 <= args.gpu < num_gpus():
         raise SystemExit(f"GPU {args.gpu} asked for, there are {num_gpus()}")
-    return mx.gpu(args.gpu)
+    return mx.gpu(*own_gpus([args.gpu]))
 
 
 def settle(net, devices: list[Context], init=None) -> None:

@@ -19,6 +19,7 @@ from gluon.data import DataLoader, RandomSampler, SplitSampler
 from gluon.data.vision import MNIST
 from gluon.loss import SoftmaxCrossEntropyLoss
 from scripts.common.classify import test, train_epoch
+from scripts.common.devices import own_gpus
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
 from scripts.common.lenet import lenet
@@ -29,7 +30,7 @@ from scripts.common.run import Run, add_run_arguments
 @program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
-    context = mx.gpu(0) if args.cuda else mx.cpu()
+    context = mx.gpu(*own_gpus([0])) if args.cuda else mx.cpu()
     train_set = MNIST(str(args.data_dir), train=True).take(args.samples).transform_first(scale)
     test_set = MNIST(str(args.data_dir), train=False).take(args.samples).transform_first(scale)
     run = Run("image_classification", args, data=checksums(sorted(args.data_dir.glob("*-ubyte*"))))
