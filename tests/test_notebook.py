@@ -56,7 +56,7 @@ def test_parameters_print_their_types_by_name():
 
 def test_data_sets_and_results():
     data = ArrayDataset(nd.zeros((5, 2)), nd.arange(5))
-    assert "ArrayDataset of 5 samples" in text(parsed(data)) and "(2,)" in text(parsed(data))
+    assert "ArrayDataset of 5 samples" in text(parsed(data)) and "(2,) float32" in text(parsed(data))
     assert "SimpleDataset of 0 samples" in text(parsed(SimpleDataset([])))
     result = Evaluation(("cat", "<dog>"), np.array([0, 1, 1]), np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]))
     assert "66.7% of 3 samples right" in text(parsed(result)) and "dog> 2 50.0%" in text(parsed(result))

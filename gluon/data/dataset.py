@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from core import recordio
+from core.dtypes import dtype_name
 from core.html import table
 from gluon.data import arrays
 from gluon.data.sampler import FilterSampler, Sampler, SequentialSampler
@@ -35,7 +36,10 @@ class Dataset:
             return facts
         sample = self[0]
         fields = sample if isinstance(sample, tuple) else (sample,)
-        rows = [(k, type(x).__name__, getattr(x, "shape", ""), getattr(x, "dtype", x)) for k, x in enumerate(fields)]
+        rows = [
+            (k, type(x).__name__, getattr(x, "shape", ""), dtype_name(x.dtype) if hasattr(x, "dtype") else x)
+            for k, x in enumerate(fields)
+        ]
         return facts + table(rows, ("field of the first", "class", "shape", "type or value"))
 
     def filter(self, fn: Callable[[Any], bool]) -> Dataset:
