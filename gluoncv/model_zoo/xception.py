@@ -104,26 +104,30 @@ class _Xception(HybridBlock):
 
 
 class Xception65(_Xception):
-    """>>> net = gluoncv.model_zoo.Xception65(classes=10)
+    """Input (batch, 3, 299, 299), output (batch, classes).
+
+    output_stride: 32, 16 or 8, by dilation of the last blocks.
+
+    >>> net = gluoncv.model_zoo.Xception65(classes=10)
     >>> net(sym.var("data")).infer_shape(data=(1, 3, 299, 299))[1]
     [(1, 10)]
     """
-
-    __doc__ = _Xception.__doc__
 
     def __init__(self, **kwargs):
         super().__init__(ENTRIES[65], **kwargs)
 
 
 class Xception71(_Xception):
-    """>>> net = gluoncv.model_zoo.get_model("xception71")
+    """Input (batch, 3, 299, 299), output (batch, classes).
+
+    output_stride: 32, 16 or 8, by dilation of the last blocks.
+
+    >>> net = gluoncv.model_zoo.get_model("xception71")
     >>> isinstance(net, gluoncv.model_zoo.Xception71)
     True
     >>> net(sym.var("data")).infer_shape(data=(1, 3, 299, 299))[1]
     [(1, 1000)]
     """
-
-    __doc__ = _Xception.__doc__
 
     def __init__(self, **kwargs):
         super().__init__(ENTRIES[71], **kwargs)

@@ -32,7 +32,11 @@ class _BaiduErnieDataset(Hosted, TSVDataset):
 
 @register(segment=_SEGMENTS)
 class BaiduErnieXNLI(_BaiduErnieDataset):
-    """The Chinese part of XNLI (Conneau et al., 2018): premise, hypothesis, label."""
+    """The Chinese part of XNLI (Conneau et al., 2018): premise, hypothesis, label.
+
+    >>> gluonnlp.data.list_datasets("BaiduErnieXNLI")
+    {'segment': ['train', 'dev', 'test']}
+    """
 
     _columns = [0, 1, 2]
 
@@ -42,7 +46,11 @@ class BaiduErnieXNLI(_BaiduErnieDataset):
 
 @register(segment=_SEGMENTS)
 class BaiduErnieLCQMC(_BaiduErnieDataset):
-    """Chinese question matching (Liu et al., 2018): two questions, '1' for the same; the file comes on request only."""
+    """Chinese question matching (Liu et al., 2018): two questions, '1' for the same; the file comes on request only.
+
+    >>> gluonnlp.data.list_datasets("BaiduErnieLCQMC")
+    {'segment': ['train', 'dev', 'test']}
+    """
 
     _columns = [0, 1, 2]
 
@@ -52,7 +60,11 @@ class BaiduErnieLCQMC(_BaiduErnieDataset):
 
 @register(segment=_SEGMENTS)
 class BaiduErnieChnSentiCorp(_BaiduErnieDataset):
-    """Chinese reviews: text, '1' for positive."""
+    """Chinese reviews: text, '1' for positive.
+
+    >>> gluonnlp.data.list_datasets("BaiduErnieChnSentiCorp")
+    {'segment': ['train', 'dev', 'test']}
+    """
 
     _columns = [1, 0]
 

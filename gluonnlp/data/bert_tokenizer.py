@@ -19,6 +19,9 @@ class BERTBasicTokenizer:
     """Text to words: control characters and accents go, punctuation and Chinese characters stand alone.
 
     lower: lower-cases the text.  strip_accents: removes accents, in GluonNLP also where case is kept.
+
+    >>> gluonnlp.data.BERTBasicTokenizer()("Hello, World")
+    ['hello', ',', 'world']
     """
 
     def __init__(self, lower=True, strip_accents=True):
@@ -52,6 +55,10 @@ class BERTTokenizer:
 
     Words that cannot be cut so, or have more than `max_input_chars_per_word` characters, are the
     unknown token.  lru_cache_size: how many words to remember (None: 2**16, enough for most texts).
+
+    >>> vocab = gluonnlp.vocab.BERTVocab(gluonnlp.data.count_tokens(["un", "##want", "##ed", "hello", "world"]))
+    >>> gluonnlp.data.BERTTokenizer(vocab)("unwanted world")
+    ['un', '##want', '##ed', 'world']
     """
 
     _special_prefix = "##"
@@ -161,6 +168,12 @@ class BERTSentenceTransform:
     The tokens are [CLS] a [SEP], or [CLS] a [SEP] b [SEP], cut (the longer text first) to
     `max_seq_length` and, with `pad`, padded to it.  Vocabularies without [CLS] and [SEP] (RoBERTa)
     give their bos and eos tokens instead.  vocab: the tokenizer's own unless given.
+
+    >>> vocab = gluonnlp.vocab.BERTVocab(gluonnlp.data.count_tokens(["un", "##want", "##ed", "hello", "world"]))
+    >>> transform = gluonnlp.data.BERTSentenceTransform(gluonnlp.data.BERTTokenizer(vocab), 6, pair=True)
+    >>> tokens, length, segments = transform(("hello", "world"))
+    >>> int(length), segments.tolist()
+    (5, [0, 0, 0, 1, 1, 0])
     """
 
     def __init__(self, tokenizer, max_seq_length, vocab=None, pad=True, pair=True):

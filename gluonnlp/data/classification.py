@@ -66,33 +66,58 @@ class _WithF1(GlueTask):
 
 
 class MRPCTask(_WithF1):
-    """Paraphrases (GlueMRPC)."""
+    """Paraphrases (GlueMRPC).
+
+    >>> task = gluonnlp.data.MRPCTask()
+    >>> task.class_labels, task.is_pair
+    (['0', '1'], True)
+    """
 
     _dataset = GlueMRPC
 
 
 class QQPTask(_WithF1):
-    """Questions that mean the same (GlueQQP)."""
+    """Questions that mean the same (GlueQQP).
+
+    >>> task = gluonnlp.data.QQPTask()
+    >>> task.class_labels, task.is_pair
+    (['0', '1'], True)
+    """
 
     _dataset = GlueQQP
 
 
 class QNLITask(GlueTask):
-    """Whether a sentence answers a question (GlueQNLI)."""
+    """Whether a sentence answers a question (GlueQNLI).
+
+    >>> task = gluonnlp.data.QNLITask()
+    >>> task.class_labels, task.is_pair
+    (['not_entailment', 'entailment'], True)
+    """
 
     _dataset = GlueQNLI
     _labels = ["not_entailment", "entailment"]
 
 
 class RTETask(GlueTask):
-    """Entailment (GlueRTE)."""
+    """Entailment (GlueRTE).
+
+    >>> task = gluonnlp.data.RTETask()
+    >>> task.class_labels, task.is_pair
+    (['not_entailment', 'entailment'], True)
+    """
 
     _dataset = GlueRTE
     _labels = ["not_entailment", "entailment"]
 
 
 class STSBTask(GlueTask):
-    """Similarity of sentences, a number from 0 to 5 (GlueSTSB)."""
+    """Similarity of sentences, a number from 0 to 5 (GlueSTSB).
+
+    >>> task = gluonnlp.data.STSBTask()
+    >>> task.class_labels, task.is_pair
+    (None, True)
+    """
 
     _dataset = GlueSTSB
     _labels = None
@@ -102,7 +127,12 @@ class STSBTask(GlueTask):
 
 
 class CoLATask(GlueTask):
-    """Acceptability (GlueCoLA)."""
+    """Acceptability (GlueCoLA).
+
+    >>> task = gluonnlp.data.CoLATask()
+    >>> task.class_labels, task.is_pair
+    (['0', '1'], False)
+    """
 
     _dataset = GlueCoLA
     _is_pair = False
@@ -112,20 +142,35 @@ class CoLATask(GlueTask):
 
 
 class SSTTask(GlueTask):
-    """Sentiment (GlueSST2)."""
+    """Sentiment (GlueSST2).
+
+    >>> task = gluonnlp.data.SSTTask()
+    >>> task.class_labels, task.is_pair
+    (['0', '1'], False)
+    """
 
     _dataset = GlueSST2
     _is_pair = False
 
 
 class WNLITask(GlueTask):
-    """Pronouns (GlueWNLI)."""
+    """Pronouns (GlueWNLI).
+
+    >>> task = gluonnlp.data.WNLITask()
+    >>> task.class_labels, task.is_pair
+    (['0', '1'], True)
+    """
 
     _dataset = GlueWNLI
 
 
 class MNLITask(GlueTask):
-    """Inference in several genres (GlueMNLI); two development and two test segments."""
+    """Inference in several genres (GlueMNLI); two development and two test segments.
+
+    >>> task = gluonnlp.data.MNLITask()
+    >>> task.class_labels, task.is_pair
+    (['neutral', 'entailment', 'contradiction'], True)
+    """
 
     _dataset = GlueMNLI
     _labels = ["neutral", "entailment", "contradiction"]
@@ -138,7 +183,12 @@ class MNLITask(GlueTask):
 
 
 class XNLITask(GlueTask):
-    """Inference in Chinese (BaiduErnieXNLI)."""
+    """Inference in Chinese (BaiduErnieXNLI).
+
+    >>> task = gluonnlp.data.XNLITask()
+    >>> task.class_labels, task.is_pair
+    (['neutral', 'entailment', 'contradiction'], True)
+    """
 
     _dataset = BaiduErnieXNLI
     _labels = ["neutral", "entailment", "contradiction"]
@@ -177,7 +227,11 @@ _TASKS = {
 
 
 def get_task(task):
-    """A new task object by name, in any case, such as 'mrpc' or 'STS-B'; ValueError for others."""
+    """A new task object by name, in any case, such as 'mrpc' or 'STS-B'; ValueError for others.
+
+    >>> gluonnlp.data.get_task("mrpc").class_labels
+    ['0', '1']
+    """
     name = task.lower()
     if name not in _TASKS:
         raise ValueError(f"There is no task {task!r}.{nearest(name, _TASKS)} There are: {', '.join(_TASKS)}.")

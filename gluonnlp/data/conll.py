@@ -30,7 +30,11 @@ class _CoNLLDataset(Hosted, SimpleDataset):
 
 @register(segment=["train", "test"])
 class CoNLL2000(_CoNLLDataset):
-    """Chunking (Tjong Kim Sang and Buchholz, 2000): words, parts of speech, chunk tags."""
+    """Chunking (Tjong Kim Sang and Buchholz, 2000): words, parts of speech, chunk tags.
+
+    >>> gluonnlp.data.list_datasets("CoNLL2000")
+    {'segment': ['train', 'test']}
+    """
 
     folder = "conll2000"
 
@@ -44,6 +48,9 @@ class CoNLL2001(_CoNLLDataset):
     """Clauses (Tjong Kim Sang and Déjean, 2001): words, parts of speech, chunks, clause tags.
 
     part: 1 for the beginnings of clauses, 2 for their ends, 3 for whole clauses.
+
+    >>> gluonnlp.data.list_datasets("CoNLL2001")
+    {'segment': ['train', 'testa', 'testb'], 'part': [1, 2, 3]}
     """
 
     folder = "conll2001"
@@ -59,6 +66,9 @@ class CoNLL2002(_CoNLLDataset):
     """Named entities (Tjong Kim Sang, 2002): words, in Dutch parts of speech, and tags.
 
     lang: 'esp' for Spanish, 'ned' for Dutch.
+
+    >>> gluonnlp.data.list_datasets("CoNLL2002")
+    {'segment': ['train', 'testa', 'testb'], 'lang': ['esp', 'ned']}
     """
 
     folder = "conll2002"
@@ -75,6 +85,9 @@ class CoNLL2004(_CoNLLDataset):
     """Semantic roles (Carreras and Màrquez, 2004).
 
     Words; parts of speech, chunks and clauses; named entities; target verbs and the roles for each of them.
+
+    >>> gluonnlp.data.list_datasets("CoNLL2004")
+    {'segment': ['train', 'dev', 'test']}
     """
 
     folder = "conll2004"
@@ -95,6 +108,9 @@ class UniversalDependencies21(_CoNLLDataset):
     """Treebanks of Universal Dependencies 2.1 (Nivre et al., 2017): the ten columns of the CoNLL-U format.
 
     lang: language and treebank, such as 'en' or 'en_lines'; some have no training or development segment.
+
+    >>> gluonnlp.data.list_datasets("UniversalDependencies21")["segment"]
+    ['train', 'dev', 'test']
     """
 
     folder = "ud2.1"

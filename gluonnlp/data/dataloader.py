@@ -13,6 +13,11 @@ class ShardedDataLoader(DataLoader):
 
     With `FixedBucketSampler(..., num_shards=n)` each item is a list of n batches.  The arguments
     are those of DataLoader.
+
+    >>> data = gluon.data.ArrayDataset(nd.arange(4))
+    >>> sampler = gluonnlp.data.FixedBucketSampler([1] * 4, batch_size=2, num_shards=2)
+    >>> [len(shards) for shards in gluonnlp.data.ShardedDataLoader(data, batch_sampler=sampler)]
+    [2]
     """
 
     def __init__(

@@ -19,7 +19,12 @@ __all__ = ["TextLineDataset", "CorpusDataset", "ConcatDataset", "TSVDataset", "N
 
 
 class ConcatDataset(Dataset):
-    """Several data sets one after the other."""
+    """Several data sets one after the other.
+
+    >>> data = gluonnlp.data.ConcatDataset([gluon.data.SimpleDataset([1, 2]), gluon.data.SimpleDataset([3])])
+    >>> len(data), data[2]
+    (3, 3)
+    """
 
     def __init__(self, datasets):
         self.datasets = datasets
@@ -37,7 +42,15 @@ class ConcatDataset(Dataset):
 
 
 class TextLineDataset(SimpleDataset):
-    """The lines of a text file, without white space at their ends; empty lines stay."""
+    r"""The lines of a text file, without white space at their ends; empty lines stay.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "text.txt")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("a b\nc\n")
+    >>> list(gluonnlp.data.TextLineDataset(path))
+    ['a b', 'c']
+    """
 
     def __init__(self, filename, encoding="utf8"):
         with open(os.path.expanduser(filename), encoding=encoding) as file:
@@ -48,12 +61,19 @@ _AT_TABS = Splitter("\t")
 
 
 class TSVDataset(SimpleDataset):
-    """Samples of one or several text files, each a list of fields.
+    r"""Samples of one or several text files, each a list of fields.
 
     sample_splitter cuts a file into samples, field_separator (None: not at all) a sample into fields.
     num_discard_samples: how many samples to skip at the beginning, once for all files.
     field_indices: which fields to keep; IndexError names the sample that lacks one, unless
         `allow_missing`, which skips such samples with a warning.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "text.txt")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("a\tb\nc\td\n")
+    >>> list(gluonnlp.data.TSVDataset(path))
+    [['a', 'b'], ['c', 'd']]
     """
 
     def __init__(
@@ -90,11 +110,18 @@ def _select(rows, indices, allow_missing, path):
 
 
 class CorpusDataset(SimpleDataset):
-    """Token sequences of one or several text files.
+    r"""Token sequences of one or several text files.
 
     sample_splitter cuts a file into samples, `tokenizer` (None: not at all) a sample, stripped, into
     tokens.  `bos` and `eos` are put around the tokens of each sample.  `flatten` gives all tokens in
     one sequence, `skip_empty` leaves out empty samples.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "text.txt")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("a b\nc\n")
+    >>> list(gluonnlp.data.CorpusDataset(path, eos="<eos>"))
+    [['a', 'b', '<eos>'], ['c', '<eos>']]
     """
 
     def __init__(
@@ -127,6 +154,12 @@ class NumpyDataset(ArrayDataset):
     max_ratio: how many times its size an `.npz` may unpack to, by default 100 (`MXNET_MAX_UNPACK_RATIO`), 0 for no
     limit.  mmap_mode: None, or how an `.npy` file is mapped into memory ("r", "r+", "c").  MXNetError, which names the
     file, for damage.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "array.npy")
+    >>> onp.save(path, onp.array([[1, 2], [3, 4]]))
+    >>> gluonnlp.data.NumpyDataset(path)[1]
+    array([3, 4])
     """
 
     def __init__(self, filename, allow_pickle=False, max_ratio=None, mmap_mode=None):

@@ -55,6 +55,9 @@ class GlueCoLA(_GlueDataset):
     """Corpus of Linguistic Acceptability (Warstadt et al., 2018): sentence, '1' for acceptable.
 
     Also reads `cola_public_1.1.zip`, as its authors published it, from `root`.
+
+    >>> gluonnlp.data.list_datasets("GlueCoLA")
+    {'segment': ['train', 'dev', 'test']}
     """
 
     folder = "glue_cola"
@@ -75,7 +78,11 @@ class GlueCoLA(_GlueDataset):
 
 @register(segment=["train", "dev", "test"])
 class GlueSST2(_GlueDataset):
-    """Stanford Sentiment Treebank (Socher et al., 2013): sentence, '1' for positive."""
+    """Stanford Sentiment Treebank (Socher et al., 2013): sentence, '1' for positive.
+
+    >>> gluonnlp.data.list_datasets("GlueSST2")
+    {'segment': ['train', 'dev', 'test']}
+    """
 
     folder = "glue_sst"
     _columns = {"train": (1, [0, 1]), "dev": (1, [0, 1]), "test": (1, [1])}
@@ -83,7 +90,11 @@ class GlueSST2(_GlueDataset):
 
 @register(segment=["train", "dev", "test"])
 class GlueSTSB(_GlueDataset):
-    """Semantic Textual Similarity Benchmark (Cer et al., 2017): two sentences, similarity from 0 to 5."""
+    """Semantic Textual Similarity Benchmark (Cer et al., 2017): two sentences, similarity from 0 to 5.
+
+    >>> gluonnlp.data.list_datasets("GlueSTSB")
+    {'segment': ['train', 'dev', 'test']}
+    """
 
     folder = "glue_stsb"
     _columns = {"train": (1, [7, 8, 9]), "dev": (1, [7, 8, 9]), "test": (1, [7, 8])}
@@ -91,7 +102,11 @@ class GlueSTSB(_GlueDataset):
 
 @register(segment=["train", "dev", "test"])
 class GlueQQP(_GlueDataset):
-    """Quora Question Pairs: two questions, '1' for the same; some samples of the file are broken and left out."""
+    """Quora Question Pairs: two questions, '1' for the same; some samples of the file are broken and left out.
+
+    >>> gluonnlp.data.list_datasets("GlueQQP")
+    {'segment': ['train', 'dev', 'test']}
+    """
 
     folder = "glue_qqp"
     _columns = {"train": (1, [3, 4, 5]), "dev": (1, [3, 4, 5]), "test": (1, [1, 2])}
@@ -100,7 +115,11 @@ class GlueQQP(_GlueDataset):
 
 @register(segment=["train", "dev", "test"])
 class GlueRTE(_GlueDataset):
-    """Recognizing Textual Entailment: two sentences, 'entailment' or 'not_entailment'."""
+    """Recognizing Textual Entailment: two sentences, 'entailment' or 'not_entailment'.
+
+    >>> gluonnlp.data.list_datasets("GlueRTE")
+    {'segment': ['train', 'dev', 'test']}
+    """
 
     folder = "glue_rte"
     _columns = {"train": (1, [1, 2, 3]), "dev": (1, [1, 2, 3]), "test": (1, [1, 2])}
@@ -111,6 +130,9 @@ class GlueMNLI(_GlueDataset):
     """Multi-Genre Natural Language Inference (Williams et al., 2018): two sentences, the label.
 
     segment: 'train', or 'dev' and 'test' with the genres of training ('_matched') or others ('_mismatched').
+
+    >>> gluonnlp.data.list_datasets("GlueMNLI")
+    {'segment': ['train', 'dev_matched', 'dev_mismatched', 'test_matched', 'test_mismatched']}
     """
 
     folder = "glue_mnli"
@@ -125,7 +147,11 @@ class GlueMNLI(_GlueDataset):
 
 @register(segment=["train", "dev", "test"])
 class GlueQNLI(_GlueDataset):
-    """Question answering as inference, from SQuAD: question, sentence, 'entailment' or 'not_entailment'."""
+    """Question answering as inference, from SQuAD: question, sentence, 'entailment' or 'not_entailment'.
+
+    >>> gluonnlp.data.list_datasets("GlueQNLI")
+    {'segment': ['train', 'dev', 'test']}
+    """
 
     folder = "glue_qnli"
     _columns = {"train": (1, [1, 2, 3]), "dev": (1, [1, 2, 3]), "test": (1, [1, 2])}
@@ -133,7 +159,11 @@ class GlueQNLI(_GlueDataset):
 
 @register(segment=["train", "dev", "test"])
 class GlueWNLI(_GlueDataset):
-    """Winograd schemas as inference (Levesque et al., 2011): two sentences, '1' for entailment."""
+    """Winograd schemas as inference (Levesque et al., 2011): two sentences, '1' for entailment.
+
+    >>> gluonnlp.data.list_datasets("GlueWNLI")
+    {'segment': ['train', 'dev', 'test']}
+    """
 
     folder = "glue_wnli"
     _columns = {"train": (1, [1, 2, 3]), "dev": (1, [1, 2, 3]), "test": (1, [1, 2])}
@@ -145,6 +175,9 @@ class GlueMRPC(Hosted, SimpleDataset):
 
     Made of the files that Microsoft published, msr_paraphrase_{train,test}.txt, and the list of the
     development pairs, dev_ids.tsv; the test segment comes without labels.
+
+    >>> gluonnlp.data.list_datasets("GlueMRPC")
+    {'segment': ['train', 'dev', 'test']}
     """
 
     folder = "glue_mrpc"

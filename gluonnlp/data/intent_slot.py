@@ -69,14 +69,22 @@ class _IntentSlotDataset(Hosted, SimpleDataset):
 
 @register(segment=_SEGMENTS)
 class ATISDataset(_IntentSlotDataset):
-    """Questions about flights (Hemphill et al., 1990): 4,478 train, 500 dev, 893 test."""
+    """Questions about flights (Hemphill et al., 1990): 4,478 train, 500 dev, 893 test.
+
+    >>> gluonnlp.data.list_datasets("ATISDataset")
+    {'segment': ['train', 'dev', 'test']}
+    """
 
     folder = "atis"
 
 
 @register(segment=_SEGMENTS)
 class SNIPSDataset(_IntentSlotDataset):
-    """Requests to a voice assistant (Coucke et al., 2018): 13,084 train, 700 dev, 700 test."""
+    """Requests to a voice assistant (Coucke et al., 2018): 13,084 train, 700 dev, 700 test.
+
+    >>> gluonnlp.data.list_datasets("SNIPSDataset")
+    {'segment': ['train', 'dev', 'test']}
+    """
 
     folder = "snips"
 

@@ -17,6 +17,9 @@ class SacreMosesTokenizer:
     """Text to tokens: a list, or with `return_str` one string with blanks between the tokens.
 
     Characters that mean something in XML or to Moses come out as entities (`&apos;`, `&#124;`, ...).
+
+    >>> gluonnlp.data.SacreMosesTokenizer()("Hello, world.")
+    ['Hello', ',', 'world', '.']
     """
 
     def __call__(self, sample, return_str=False):
@@ -35,7 +38,11 @@ class SacreMosesTokenizer:
 
 
 class SacreMosesDetokenizer:
-    """Tokens to text: one string, or with `return_str=False` its words."""
+    """Tokens to text: one string, or with `return_str=False` its words.
+
+    >>> gluonnlp.data.SacreMosesDetokenizer()(["Hello", ",", "world", "."])
+    'Hello, world.'
+    """
 
     def __init__(self, return_str=True):
         self._return_str = return_str

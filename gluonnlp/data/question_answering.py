@@ -24,6 +24,9 @@ class SQuAD(Hosted, ArrayDataset):
 
     Programs read `_root`, where the files are, `_segment`, `_version`, and the names of all files with their checksums:
     `_data_file[version][segment]` is ((archive, SHA-1), (file, SHA-1)).
+
+    >>> gluonnlp.data.list_datasets("SQuAD")
+    {'segment': ['train', 'dev']}
     """
 
     folder = "squad"

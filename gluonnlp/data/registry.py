@@ -39,7 +39,11 @@ def create(name, **kwargs):
 
 
 def list_datasets(name=None):
-    """{argument: values} of one data set, or {name: {argument: values}} of all."""
+    """{argument: values} of one data set, or {name: {argument: values}} of all.
+
+    >>> "sst_2" in gluonnlp.data.list_datasets()
+    True
+    """
     if name is None:
         return dict(_arguments)
     _datasets.find(name)

@@ -41,7 +41,11 @@ class BucketScheme:
 
 
 class ConstWidthBucket(BucketScheme):
-    """Buckets of the same width, from the longest length down."""
+    """Buckets of the same width, from the longest length down.
+
+    >>> gluonnlp.data.ConstWidthBucket()(max_lengths=20, min_lengths=5, num_buckets=3)
+    [20, 15, 10]
+    """
 
     def keys(self, longest, shortest, num_buckets):
         width = max((1 + longest - shortest) // num_buckets, 1)
@@ -49,7 +53,11 @@ class ConstWidthBucket(BucketScheme):
 
 
 class LinearWidthBucket(BucketScheme):
-    """Buckets whose width grows by a constant from one to the next."""
+    """Buckets whose width grows by a constant from one to the next.
+
+    >>> gluonnlp.data.LinearWidthBucket()(max_lengths=20, min_lengths=5, num_buckets=3)
+    [8, 13, 20]
+    """
 
     def keys(self, longest, shortest, num_buckets):
         growth = 2 * float(longest - shortest - num_buckets) / (num_buckets * (num_buckets + 1))
@@ -57,7 +65,11 @@ class LinearWidthBucket(BucketScheme):
 
 
 class ExpWidthBucket(BucketScheme):
-    """Buckets whose width grows by the factor `bucket_len_step` from one to the next."""
+    """Buckets whose width grows by the factor `bucket_len_step` from one to the next.
+
+    >>> gluonnlp.data.ExpWidthBucket()(max_lengths=20, min_lengths=5, num_buckets=3)
+    [10, 15, 20]
+    """
 
     def __init__(self, bucket_len_step=1.1):
         self.bucket_len_step = bucket_len_step
@@ -76,7 +88,11 @@ def _reach(bounds, longest):
 
 
 class SortedSampler(Sampler):
-    """All samples in the order of their keys, the largest first unless `reverse` is False."""
+    """All samples in the order of their keys, the largest first unless `reverse` is False.
+
+    >>> [int(i) for i in gluonnlp.data.SortedSampler([1, 5, 2, 6])]
+    [3, 1, 2, 0]
+    """
 
     def __init__(self, sort_keys, reverse=True):
         if not len(sort_keys):
@@ -105,6 +121,10 @@ class FixedBucketSampler(Sampler):
         last list is filled up with batches that were already part of the one before.
 
     Raises ValueError for lengths below 1, or that fit no bucket.
+
+    >>> sampler = gluonnlp.data.FixedBucketSampler([1, 5, 2, 6, 1], batch_size=2, num_buckets=2)
+    >>> [[int(i) for i in batch] for batch in sampler]
+    [[1, 3], [0, 2], [4]]
     """
 
     def __init__(
@@ -219,6 +239,9 @@ class SortedBucketSampler(Sampler):
 
     The largest key comes first unless `reverse` is False.  With `shuffle` the windows are random
     and their batches come in random order, by NumPy's global generator.
+
+    >>> [[int(i) for i in batch] for batch in gluonnlp.data.SortedBucketSampler([1, 5, 2, 6], batch_size=2)]
+    [[3, 1], [2, 0]]
     """
 
     def __init__(self, sort_keys, batch_size, mult=100, reverse=True, shuffle=False):

@@ -66,6 +66,9 @@ class IMDB(_SegmentedDataset):
     """Film reviews of IMDB (Maas et al., 2011) with ratings from 1 to 10, or 0 in 'unsup'.
 
     25,000 train, 25,000 test, 50,000 unsup.
+
+    >>> gluonnlp.data.list_datasets("IMDB")
+    {'segment': ['train', 'test', 'unsup']}
     """
 
     folder = "imdb"
@@ -74,7 +77,11 @@ class IMDB(_SegmentedDataset):
 
 @register()
 class MR(_WholeDataset):
-    """Film reviews in a sentence (Pang and Lee, 2005): 1 positive, 0 negative; 10,662 samples."""
+    """Film reviews in a sentence (Pang and Lee, 2005): 1 positive, 0 negative; 10,662 samples.
+
+    >>> gluonnlp.data.list_datasets("MR")
+    {}
+    """
 
     folder = "mr"
     _text_files = {"all": ("rt-polarity.all", "latin1")}
@@ -82,7 +89,11 @@ class MR(_WholeDataset):
 
 @register(segment=["train", "test"])
 class TREC(_SegmentedDataset):
-    """Questions in 6 classes (Li and Roth, 2002); 5,452 train, 500 test."""
+    """Questions in 6 classes (Li and Roth, 2002); 5,452 train, 500 test.
+
+    >>> gluonnlp.data.list_datasets("TREC")
+    {'segment': ['train', 'test']}
+    """
 
     folder = "trec"
     _segments = ("train", "test")
@@ -91,7 +102,11 @@ class TREC(_SegmentedDataset):
 
 @register()
 class SUBJ(_WholeDataset):
-    """Sentences of reviews and of plots (Pang and Lee, 2004): 0 subjective, 1 objective; 10,000 samples."""
+    """Sentences of reviews and of plots (Pang and Lee, 2004): 0 subjective, 1 objective; 10,000 samples.
+
+    >>> gluonnlp.data.list_datasets("SUBJ")
+    {}
+    """
 
     folder = "subj"
     _text_files = {"all": ("subj.all", "latin1")}
@@ -119,6 +134,9 @@ class SST_1(_Treebank):
     """Stanford Sentiment Treebank (Socher et al., 2013) in 5 classes, from 0 very negative to 4 very positive.
 
     156,817 train (phrases), 1,101 dev, 2,210 test.
+
+    >>> gluonnlp.data.list_datasets("SST_1")
+    {'segment': ['train', 'dev', 'test']}
     """
 
     folder = "sst-1"
@@ -131,6 +149,9 @@ class SST_2(_Treebank):
     """Stanford Sentiment Treebank (Socher et al., 2013) without neutral samples: 1 positive, 0 negative.
 
     76,961 train (phrases), 872 dev, 1,821 test.
+
+    >>> gluonnlp.data.list_datasets("SST_2")
+    {'segment': ['train', 'dev', 'test']}
     """
 
     folder = "sst-2"
@@ -140,7 +161,11 @@ class SST_2(_Treebank):
 
 @register()
 class CR(_WholeDataset):
-    """Customer reviews (Hu and Liu, 2004): 1 positive, 0 negative; 3,775 samples."""
+    """Customer reviews (Hu and Liu, 2004): 1 positive, 0 negative; 3,775 samples.
+
+    >>> gluonnlp.data.list_datasets("CR")
+    {}
+    """
 
     folder = "cr"
     _text_files = {"all": ("custrev.all", "utf8")}
@@ -148,7 +173,11 @@ class CR(_WholeDataset):
 
 @register()
 class MPQA(_WholeDataset):
-    """Opinion polarity of phrases (Wiebe, Wilson and Cardie, 2005): 1 positive, 0 negative; 10,606 samples."""
+    """Opinion polarity of phrases (Wiebe, Wilson and Cardie, 2005): 1 positive, 0 negative; 10,606 samples.
+
+    >>> gluonnlp.data.list_datasets("MPQA")
+    {}
+    """
 
     folder = "mpqa"
     _text_files = {"all": ("mpqa.all", "utf8")}

@@ -25,7 +25,11 @@ __all__ = ["DataStream", "SimpleDataStream", "DatasetStream", "SimpleDatasetStre
 
 
 class DataStream:
-    """Something to iterate over, of unknown length."""
+    """Something to iterate over, of unknown length.
+
+    >>> isinstance(gluonnlp.data.SimpleDataStream([1]), gluonnlp.data.DataStream)
+    True
+    """
 
     def __iter__(self):
         raise NotImplementedError
@@ -36,7 +40,11 @@ class DataStream:
 
 
 class SimpleDataStream(DataStream):
-    """The items of an iterable."""
+    """The items of an iterable.
+
+    >>> list(gluonnlp.data.SimpleDataStream([1, 2]).transform(lambda x: x * 10))
+    [10, 20]
+    """
 
     def __init__(self, iterable):
         self._stream = iterable
@@ -57,13 +65,25 @@ class _LazyTransformDataStream(DataStream):
 
 
 class DatasetStream(DataStream):
-    """A stream of data sets."""
+    """A stream of data sets.
+
+    >>> issubclass(gluonnlp.data.SimpleDatasetStream, gluonnlp.data.DatasetStream)
+    True
+    """
 
 
 class SimpleDatasetStream(DatasetStream):
-    """`dataset(file, **kwargs)` for each file that matches `file_pattern` (several: separated by commas).
+    r"""`dataset(file, **kwargs)` for each file that matches `file_pattern` (several: separated by commas).
 
     file_sampler gives the order: 'random', 'sequential', or a Sampler of file numbers.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "text.txt")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("a\nb\n")
+    >>> stream = gluonnlp.data.SimpleDatasetStream(gluonnlp.data.TextLineDataset, path)
+    >>> [list(data) for data in stream]
+    [['a', 'b']]
     """
 
     def __init__(self, dataset, file_pattern, file_sampler="random", **kwargs):
@@ -108,6 +128,9 @@ class PrefetchingStream(DataStream):
 
     The worker draws its random seeds from the generators of the caller, so a seeded program stays
     repeatable.  An exception of the worker is raised where its item would have come.
+
+    >>> list(gluonnlp.data.PrefetchingStream(gluonnlp.data.SimpleDataStream([1, 2])))
+    [1, 2]
     """
 
     def __init__(self, stream, num_prefetch=1, worker_type="thread"):

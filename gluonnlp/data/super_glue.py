@@ -37,42 +37,66 @@ class _SuperGlueDataset(Hosted, _JsonlDataset):
 
 @register(segment=_SEGMENTS)
 class SuperGlueRTE(_SuperGlueDataset):
-    """Recognizing Textual Entailment: premise, hypothesis, label."""
+    """Recognizing Textual Entailment: premise, hypothesis, label.
+
+    >>> gluonnlp.data.list_datasets("SuperGlueRTE")
+    {'segment': ['train', 'val', 'test']}
+    """
 
     folder = "superglue_rte"
 
 
 @register(segment=_SEGMENTS)
 class SuperGlueCB(_SuperGlueDataset):
-    """CommitmentBank (de Marneffe et al., 2019): premise, hypothesis, label."""
+    """CommitmentBank (de Marneffe et al., 2019): premise, hypothesis, label.
+
+    >>> gluonnlp.data.list_datasets("SuperGlueCB")
+    {'segment': ['train', 'val', 'test']}
+    """
 
     folder = "superglue_cb"
 
 
 @register(segment=_SEGMENTS)
 class SuperGlueWSC(_SuperGlueDataset):
-    """Winograd schema challenge (Levesque et al., 2012): text, target (the two spans), label."""
+    """Winograd schema challenge (Levesque et al., 2012): text, target (the two spans), label.
+
+    >>> gluonnlp.data.list_datasets("SuperGlueWSC")
+    {'segment': ['train', 'val', 'test']}
+    """
 
     folder = "superglue_wsc"
 
 
 @register(segment=_SEGMENTS)
 class SuperGlueWiC(_SuperGlueDataset):
-    """Words in Context (Pilehvar and Camacho-Collados, 2019): a word in two sentences, whether it means the same."""
+    """Words in Context (Pilehvar and Camacho-Collados, 2019): a word in two sentences, whether it means the same.
+
+    >>> gluonnlp.data.list_datasets("SuperGlueWiC")
+    {'segment': ['train', 'val', 'test']}
+    """
 
     folder = "superglue_wic"
 
 
 @register(segment=_SEGMENTS)
 class SuperGlueCOPA(_SuperGlueDataset):
-    """Choice of Plausible Alternatives (Roemmele et al., 2011): premise, question, two choices, label."""
+    """Choice of Plausible Alternatives (Roemmele et al., 2011): premise, question, two choices, label.
+
+    >>> gluonnlp.data.list_datasets("SuperGlueCOPA")
+    {'segment': ['train', 'val', 'test']}
+    """
 
     folder = "superglue_copa"
 
 
 @register(segment=_SEGMENTS)
 class SuperGlueMultiRC(_SuperGlueDataset):
-    """Multi-sentence reading comprehension (Khashabi et al., 2018): 'text', a list of sentences, and 'questions'."""
+    """Multi-sentence reading comprehension (Khashabi et al., 2018): 'text', a list of sentences, and 'questions'.
+
+    >>> gluonnlp.data.list_datasets("SuperGlueMultiRC")
+    {'segment': ['train', 'val', 'test']}
+    """
 
     folder = "superglue_multirc"
 
@@ -84,14 +108,22 @@ class SuperGlueMultiRC(_SuperGlueDataset):
 
 @register(segment=_SEGMENTS)
 class SuperGlueBoolQ(_SuperGlueDataset):
-    """Yes/no questions (Clark et al., 2019): question, passage, label."""
+    """Yes/no questions (Clark et al., 2019): question, passage, label.
+
+    >>> gluonnlp.data.list_datasets("SuperGlueBoolQ")
+    {'segment': ['train', 'val', 'test']}
+    """
 
     folder = "superglue_boolq"
 
 
 @register(segment=_SEGMENTS)
 class SuperGlueReCoRD(_SuperGlueDataset):
-    """Reading comprehension with commonsense reasoning (Zhang et al., 2018): passage, queries and answers."""
+    """Reading comprehension with commonsense reasoning (Zhang et al., 2018): passage, queries and answers.
+
+    >>> gluonnlp.data.list_datasets("SuperGlueReCoRD")
+    {'segment': ['train', 'val', 'test']}
+    """
 
     folder = "superglue_record"
 
@@ -104,13 +136,21 @@ class _Diagnostic(Hosted, _JsonlDataset):
 
 
 class SuperGlueAXb(_Diagnostic):
-    """Broadcoverage diagnostics: sentence1, sentence2, the phenomenon, label."""
+    """Broadcoverage diagnostics: sentence1, sentence2, the phenomenon, label.
+
+    >>> issubclass(gluonnlp.data.SuperGlueAXb, gluon.data.Dataset)
+    True
+    """
 
     folder = "superglue_ax_b"
 
 
 class SuperGlueAXg(_Diagnostic):
-    """Winogender diagnostics (Rudinger et al., 2018): premise, hypothesis, label."""
+    """Winogender diagnostics (Rudinger et al., 2018): premise, hypothesis, label.
+
+    >>> issubclass(gluonnlp.data.SuperGlueAXg, gluon.data.Dataset)
+    True
+    """
 
     folder = "superglue_ax_g"
 

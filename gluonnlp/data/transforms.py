@@ -37,7 +37,11 @@ __all__ = [
 
 
 class ClipSequence:
-    """At most the first `length` items of a sequence."""
+    """At most the first `length` items of a sequence.
+
+    >>> gluonnlp.data.ClipSequence(2)([1, 2, 3])
+    [1, 2]
+    """
 
     def __init__(self, length):
         self._length = length
@@ -50,6 +54,9 @@ class PadSequence:
     """A list, NumPy array or NDArray padded with `pad_val` along axis 0 to `length` items.
 
     What is longer is cut, unless `clip` is False.  NotImplementedError for other types.
+
+    >>> gluonnlp.data.PadSequence(4, pad_val=-1)([1, 2])
+    [1, 2, -1, -1]
     """
 
     def __init__(self, length, pad_val=0, clip=True):

@@ -86,7 +86,11 @@ class _TranslationDataset(Hosted, ArrayDataset):
 
 @register(segment=["train", "val", "test"])
 class IWSLT2015(_TranslationDataset):
-    """TED talks in English and Vietnamese (Cettolo et al., 2015), tokenized, with vocabularies."""
+    """TED talks in English and Vietnamese (Cettolo et al., 2015), tokenized, with vocabularies.
+
+    >>> gluonnlp.data.list_datasets("IWSLT2015")
+    {'segment': ['train', 'val', 'test']}
+    """
 
     folder = "iwslt2015"
     _languages, _supported_segments = ("en", "vi"), ("train", "val", "test")
@@ -127,17 +131,28 @@ class WMT2014(_WMT2014):
     """The news translation task of 2014, English and German (Bojar et al., 2014).
 
     full: all of newstest2014 instead of the part that was translated from the source language.
+
+    >>> gluonnlp.data.list_datasets("WMT2014")["segment"][:3]
+    ['train', 'newstest2009', 'newstest2010']
     """
 
 
 @register(segment=list(_NEWS_2014))
 class WMT2014BPE(_WMT2014):
-    """WMT2014 tokenized and cut into 32,000 subwords, with their vocabulary."""
+    """WMT2014 tokenized and cut into 32,000 subwords, with their vocabulary.
+
+    >>> gluonnlp.data.list_datasets("WMT2014BPE")["segment"][:3]
+    ['train', 'newstest2009', 'newstest2010']
+    """
 
 
 @register(segment=list(_NEWS_2016))
 class WMT2016(_NewsDataset):
-    """The news translation task of 2016, English and German (Bojar et al., 2016)."""
+    """The news translation task of 2016, English and German (Bojar et al., 2016).
+
+    >>> gluonnlp.data.list_datasets("WMT2016")["segment"][:3]
+    ['train', 'newstest2012', 'newstest2013']
+    """
 
     folder = "wmt2016"
     _supported_segments = _NEWS_2016
@@ -148,13 +163,20 @@ class WMT2016(_NewsDataset):
 
 @register(segment=list(_NEWS_2016))
 class WMT2016BPE(WMT2016):
-    """WMT2016 tokenized and cut into 32,000 subwords, with their vocabulary."""
+    """WMT2016 tokenized and cut into 32,000 subwords, with their vocabulary.
+
+    >>> gluonnlp.data.list_datasets("WMT2016BPE")["segment"][:3]
+    ['train', 'newstest2012', 'newstest2013']
+    """
 
 
 class Multi30k(_TranslationDataset):
     """Captions of pictures in English, German, French and Czech (Elliott et al., 2016), raw text.
 
     Reads `train.en.gz`, `val.de.gz`, `test_2016_flickr.fr.gz`, ... from `root`; they are not hosted.
+
+    >>> issubclass(gluonnlp.data.Multi30k, gluon.data.Dataset)
+    True
     """
 
     folder = "multi30k"

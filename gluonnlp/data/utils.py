@@ -30,7 +30,12 @@ _url_format = "{repo_url}gluon/dataset/vocab/{file_name}.zip"
 
 
 class Counter(collections.Counter):
-    """Frequencies of tokens."""
+    """Frequencies of tokens.
+
+    >>> counter = gluonnlp.data.Counter(["a", "b", "a", "c"])
+    >>> counter.discard(2, "<unk>")["<unk>"]
+    2
+    """
 
     def discard(self, min_freq, unknown_token):
         """A copy in which the tokens rarer than `min_freq` are counted as `unknown_token`."""
@@ -51,7 +56,11 @@ class DefaultLookupDict(dict):
 
 
 def count_tokens(tokens, to_lower=False, counter=None):
-    """The frequencies of `tokens`, lower-cased if wanted, added to `counter` if given."""
+    """The frequencies of `tokens`, lower-cased if wanted, added to `counter` if given.
+
+    >>> gluonnlp.data.count_tokens(["a", "b", "a"])["a"]
+    2
+    """
     if to_lower:
         tokens = [t.lower() for t in tokens]
     counter = Counter() if counter is None else counter
@@ -60,7 +69,11 @@ def count_tokens(tokens, to_lower=False, counter=None):
 
 
 def concat_sequence(sequences):
-    """All tokens of a list of token lists in one list; empty tokens, 0 and None are left out."""
+    """All tokens of a list of token lists in one list; empty tokens, 0 and None are left out.
+
+    >>> gluonnlp.data.concat_sequence([[1, 2], [3]])
+    [1, 2, 3]
+    """
     return [token for sequence in sequences for token in sequence if token]
 
 
@@ -69,6 +82,9 @@ def slice_sequence(sequence, length, pad_last=False, pad_val=C.PAD_TOKEN, overla
 
     An incomplete last piece is dropped, or with `pad_last` filled up with `pad_val` (lists only).
     ValueError unless length > overlap.
+
+    >>> gluonnlp.data.slice_sequence([1, 2, 3, 4, 5], 2)
+    [[1, 2], [3, 4]]
     """
     if pad_last:
         sequence = sequence + [pad_val] * _slice_pad_length(len(sequence), length, overlap)
@@ -92,6 +108,10 @@ def train_valid_split(dataset, valid_ratio=0.05, stratify=None):
 
     `valid_ratio` of the samples, rounded up, are validation data; with `stratify`, a list with a
     class for each sample, that many of each class.
+
+    >>> train, valid = gluonnlp.data.train_valid_split(gluon.data.SimpleDataset(list(range(10))), valid_ratio=0.2)
+    >>> len(train), len(valid)
+    (8, 2)
     """
     if not 0.0 <= valid_ratio <= 1.0:
         raise ValueError(f"valid_ratio is a share between 0 and 1, not {valid_ratio}.")
@@ -126,12 +146,20 @@ def line_splitter(s):
 
 
 def whitespace_splitter(s):
-    """The words of a string."""
+    """The words of a string.
+
+    >>> gluonnlp.data.whitespace_splitter("a b")
+    ['a', 'b']
+    """
     return s.split()
 
 
 class Splitter:
-    """Cuts a string at `separator` (None: at white space)."""
+    """Cuts a string at `separator` (None: at white space).
+
+    >>> gluonnlp.data.Splitter(",")("a,b")
+    ['a', 'b']
+    """
 
     def __init__(self, separator=None):
         self._separator = separator

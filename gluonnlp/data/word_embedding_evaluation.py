@@ -64,7 +64,11 @@ class WordAnalogyEvaluationDataset(Hosted, SimpleDataset):
 
 @register(segment=["all", "similarity", "relatedness"])
 class WordSim353(WordSimilarityEvaluationDataset):
-    """WordSim-353 (Finkelstein et al., 2002), split into similarity and relatedness by Agirre et al. (2009)."""
+    """WordSim-353 (Finkelstein et al., 2002), split into similarity and relatedness by Agirre et al. (2009).
+
+    >>> gluonnlp.data.list_datasets("WordSim353")
+    {'segment': ['all', 'similarity', 'relatedness']}
+    """
 
     folder = "wordsim353"
     min, max = 0, 10
@@ -85,7 +89,11 @@ class WordSim353(WordSimilarityEvaluationDataset):
 
 @register(segment=["full", "dev", "test"])
 class MEN(WordSimilarityEvaluationDataset):
-    """MEN (Bruni, Tran and Baroni, 2014): 3,000 pairs, 2,000 of them 'dev', 1,000 'test'."""
+    """MEN (Bruni, Tran and Baroni, 2014): 3,000 pairs, 2,000 of them 'dev', 1,000 'test'.
+
+    >>> gluonnlp.data.list_datasets("MEN")
+    {'segment': ['full', 'dev', 'test']}
+    """
 
     folder = "men"
     min, max = 0, 50
@@ -111,7 +119,11 @@ class MEN(WordSimilarityEvaluationDataset):
 
 @register
 class RadinskyMTurk(WordSimilarityEvaluationDataset):
-    """MTurk-287 (Radinsky et al., 2011)."""
+    """MTurk-287 (Radinsky et al., 2011).
+
+    >>> gluonnlp.data.list_datasets("RadinskyMTurk")
+    {}
+    """
 
     folder = "radinskymturk"
     min, max = 1, 5
@@ -122,7 +134,11 @@ class RadinskyMTurk(WordSimilarityEvaluationDataset):
 
 @register
 class RareWords(WordSimilarityEvaluationDataset):
-    """Rare words (Luong, Socher and Manning, 2013): 2,034 pairs."""
+    """Rare words (Luong, Socher and Manning, 2013): 2,034 pairs.
+
+    >>> gluonnlp.data.list_datasets("RareWords")
+    {}
+    """
 
     folder = "rarewords"
     min, max = 0, 10
@@ -133,7 +149,11 @@ class RareWords(WordSimilarityEvaluationDataset):
 
 @register
 class SimLex999(WordSimilarityEvaluationDataset):
-    """SimLex-999 (Hill, Reichart and Korhonen, 2015)."""
+    """SimLex-999 (Hill, Reichart and Korhonen, 2015).
+
+    >>> gluonnlp.data.list_datasets("SimLex999")
+    {}
+    """
 
     folder = "simlex999"
     min, max = 0, 10
@@ -145,7 +165,11 @@ class SimLex999(WordSimilarityEvaluationDataset):
 
 @register
 class SimVerb3500(WordSimilarityEvaluationDataset):
-    """SimVerb-3500 (Gerz et al., 2016): verbs, 500 pairs of them 'dev', 3,000 'test'."""
+    """SimVerb-3500 (Gerz et al., 2016): verbs, 500 pairs of them 'dev', 3,000 'test'.
+
+    >>> gluonnlp.data.list_datasets("SimVerb3500")
+    {}
+    """
 
     folder = "simverb3500"
     min, max = 0, 10
@@ -163,7 +187,11 @@ class SimVerb3500(WordSimilarityEvaluationDataset):
 
 @register(segment=["trial", "test"])
 class SemEval17Task2(WordSimilarityEvaluationDataset):
-    """Task 2 of SemEval 2017 (Camacho-Collados et al., 2017); language: 'en', 'es', 'de', 'it' or 'fa'."""
+    """Task 2 of SemEval 2017 (Camacho-Collados et al., 2017); language: 'en', 'es', 'de', 'it' or 'fa'.
+
+    >>> gluonnlp.data.list_datasets("SemEval17Task2")
+    {'segment': ['trial', 'test']}
+    """
 
     folder = "semeval17task2"
     min, max = 0, 5
@@ -185,7 +213,11 @@ class SemEval17Task2(WordSimilarityEvaluationDataset):
 
 @register
 class BakerVerb143(WordSimilarityEvaluationDataset):
-    """Verbs (Baker, Reichart and Korhonen, 2014): 143 pairs."""
+    """Verbs (Baker, Reichart and Korhonen, 2014): 143 pairs.
+
+    >>> gluonnlp.data.list_datasets("BakerVerb143")
+    {}
+    """
 
     folder = "verb143"
     min, max = 0, 1
@@ -196,7 +228,11 @@ class BakerVerb143(WordSimilarityEvaluationDataset):
 
 @register
 class YangPowersVerb130(WordSimilarityEvaluationDataset):
-    """Verbs (Yang and Powers, 2006): 130 pairs, which come with this package."""
+    """Verbs (Yang and Powers, 2006): 130 pairs, which come with this package.
+
+    >>> gluonnlp.data.list_datasets("YangPowersVerb130")
+    {}
+    """
 
     folder = "verb130"
     min, max = 0, 4
@@ -210,6 +246,9 @@ class GoogleAnalogyTestSet(WordAnalogyEvaluationDataset):
     """Mikolov et al. (2013): 19,544 analogies in 14 categories.
 
     group: 'syntactic' or 'semantic' only.  category: one of `categories` only.
+
+    >>> gluonnlp.data.list_datasets("GoogleAnalogyTestSet")["category"][:2]
+    ['capital-common-countries', 'capital-world']
     """
 
     folder = "google_analogy"
@@ -243,6 +282,9 @@ class BiggerAnalogyTestSet(WordAnalogyEvaluationDataset):
     form_analogy_pairs: gives all pairs of two different pairs of a category; otherwise the word pairs.
     drop_alternative_solutions: keeps the first of several words that solve an analogy; otherwise the
         second word of a pair is a list.
+
+    >>> len(gluonnlp.data.list_datasets("BiggerAnalogyTestSet")["category"])
+    40
     """
 
     folder = "bigger_analogy"

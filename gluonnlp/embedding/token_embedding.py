@@ -31,6 +31,11 @@ class TokenEmbedding:
     `allow_extend` lets `embedding[tokens] = vectors` add tokens.
 
     Raises ValueError when tokens and vectors do not fit each other.
+
+    >>> embedding = gluonnlp.embedding.TokenEmbedding(unknown_token=None, idx_to_token=["a", "b"], idx_to_vec=nd.array([[1, 2], [3, 4]]))
+    >>> embedding["b"]
+    [3. 4.]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(
@@ -253,7 +258,11 @@ def create(embedding_name, **kwargs):
 
 
 def list_sources(embedding_name=None):
-    """The published sources of one embedding, or of all: {embedding: [source, ...]}."""
+    """The published sources of one embedding, or of all: {embedding: [source, ...]}.
+
+    >>> "glove.6B.50d" in gluonnlp.embedding.list_sources("GloVe")
+    True
+    """
     if embedding_name is None:
         return {name: list(class_.source_file_hash) for name, class_ in _embeddings.items()}
     return list(_embeddings.find(embedding_name).source_file_hash)
@@ -296,7 +305,11 @@ class _Published(TokenEmbedding):
 
 @register
 class GloVe(_Published):
-    """Global vectors for word representation (Pennington, Socher and Manning, 2014)."""
+    """Global vectors for word representation (Pennington, Socher and Manning, 2014).
+
+    >>> len(gluonnlp.embedding.list_sources("GloVe")) > 1
+    True
+    """
 
     source_file_hash = embedding_files("glove")
 
@@ -310,6 +323,9 @@ class FastText(_Published):
 
     `load_ngrams` also loads the binary model with its n-gram vectors (gigabytes) as
     `unknown_lookup`, which gives unseen words a vector; KeyError where none was published.
+
+    >>> len(gluonnlp.embedding.list_sources("FastText")) > 1
+    True
     """
 
     source_file_hash = embedding_files("fasttext")
@@ -333,7 +349,11 @@ class FastText(_Published):
 
 @register
 class Word2Vec(_Published):
-    """word2vec vectors (Mikolov et al., 2013); `source` may also be the path of a binary `.bin` file."""
+    """word2vec vectors (Mikolov et al., 2013); `source` may also be the path of a binary `.bin` file.
+
+    >>> len(gluonnlp.embedding.list_sources("Word2Vec")) > 1
+    True
+    """
 
     source_file_hash = embedding_files("word2vec")
 

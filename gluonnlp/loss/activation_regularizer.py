@@ -29,7 +29,12 @@ class _LastStateLoss(Loss):
 
 
 class ActivationRegularizationLoss(_LastStateLoss):
-    """AR: `alpha` times the mean square of the last state, of shape (length, batch, units)."""
+    """AR: `alpha` times the mean square of the last state, of shape (length, batch, units).
+
+    >>> gluonnlp.loss.ActivationRegularizationLoss(alpha=2)(nd.array([[[1, 2]]]))
+    [5.]
+    <NDArray 1 @cpu(0)>
+    """
 
     _argument = "alpha"
 
@@ -41,7 +46,12 @@ class ActivationRegularizationLoss(_LastStateLoss):
 
 
 class TemporalActivationRegularizationLoss(_LastStateLoss):
-    """TAR: `beta` times the mean square of the change of the last state from step to step."""
+    """TAR: `beta` times the mean square of the change of the last state from step to step.
+
+    >>> gluonnlp.loss.TemporalActivationRegularizationLoss(beta=1)(nd.array([[[1]], [[3]]]))
+    [4.]
+    <NDArray 1 @cpu(0)>
+    """
 
     _argument = "beta"
 

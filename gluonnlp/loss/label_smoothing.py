@@ -15,6 +15,11 @@ class LabelSmoothing(HybridBlock):
     sparse_label: labels are class numbers, which become one-hot vectors along a new last axis;
         otherwise they are distributions already, with the classes on `axis`.
     units: the number of classes, given here or in the call; ValueError without it.
+
+    >>> smoothing = gluonnlp.loss.LabelSmoothing(epsilon=0.1, units=2)
+    >>> smoothing(nd.array([1]))
+    [[0.05 0.95]]
+    <NDArray 1x2 @cpu(0)>
     """
 
     def __init__(self, axis=-1, epsilon=0.1, units=None, sparse_label=True, prefix=None, params=None):

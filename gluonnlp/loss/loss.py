@@ -13,6 +13,11 @@ class MaskedSoftmaxCrossEntropyLoss(SoftmaxCELoss):
     Called with predictions (batch, length, classes), labels (batch, length) or, with
     `sparse_label=False`, (batch, length, classes), and valid lengths (batch,).  Gives a number for
     each sample: the mean over all steps, the masked ones included.
+
+    >>> loss = gluonnlp.loss.MaskedSoftmaxCELoss()
+    >>> loss(nd.zeros((1, 3, 2)), nd.array([[0, 1, 0]]), nd.array([2]))
+    [0.4621]
+    <NDArray 1 @cpu(0)>
     """
 
     def __init__(self, sparse_label=True, from_logits=False, weight=None, **kwargs):

@@ -32,6 +32,10 @@ def compute_bleu(
     bpe: joins subwords marked with `@@`.  split_compound_word: splits `rich-text` at the hyphen.
     The score goes from 0 to 1.  Of several references the one of the closest length counts for the brevity penalty.
     ValueError when the numbers of sentences differ; TypeError when sentences are not as `tokenized` says.
+
+    >>> words = "the cat sat on the mat".split()
+    >>> gluonnlp.metric.compute_bleu([[words]], [words])[0]
+    1.0
     """
     for references in reference_corpus_list:
         if len(references) != len(translation_corpus):

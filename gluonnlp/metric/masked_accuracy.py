@@ -11,6 +11,11 @@ class MaskedAccuracy(EvalMetric):
     """The share of right predictions among the places whose mask is 1.
 
     axis: where the classes are, when predictions are scores rather than classes.
+
+    >>> metric = gluonnlp.metric.MaskedAccuracy()
+    >>> metric.update([nd.array([0, 1])], [nd.array([0, 0])], [nd.array([1, 0])])
+    >>> metric.get()
+    ('masked-accuracy', np.float64(1.0))
     """
 
     def __init__(self, axis=1, name="masked-accuracy", output_names=None, label_names=None):

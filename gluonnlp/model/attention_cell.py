@@ -20,7 +20,11 @@ __all__ = ["AttentionCell", "DotProductAttentionCell", "MLPAttentionCell", "Mult
 
 
 class AttentionCell(HybridBlock):
-    """A weighted sum of values; derived classes say how query and key make the weights."""
+    """A weighted sum of values; derived classes say how query and key make the weights.
+
+    >>> issubclass(gluonnlp.model.DotProductAttentionCell, gluonnlp.model.AttentionCell)
+    True
+    """
 
     def __init__(self, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
@@ -50,6 +54,12 @@ class MLPAttentionCell(AttentionCell):
 
     units: width of the layer between.  normalized: v is g v / |v| with a learned g, as in weight
     normalization.  dropout: rate for the weights.
+
+    >>> net = gluonnlp.model.MLPAttentionCell(6)
+    >>> net.initialize()
+    >>> context, weights = net(nd.ones((1, 2, 4)), nd.ones((1, 3, 4)), nd.ones((1, 3, 5)))
+    >>> context.shape
+    (1, 2, 5)
     """
 
     def __init__(
@@ -88,6 +98,12 @@ class DotProductAttentionCell(AttentionCell):
 
     units: width that query and key are projected to first, None for no projection; luong_style: the
     query alone is.  scaled: over the square root of the width.  normalized: of vectors of length 1.
+
+    >>> net = gluonnlp.model.DotProductAttentionCell()
+    >>> net.initialize()
+    >>> context, weights = net(nd.ones((1, 2, 4)), nd.ones((1, 3, 4)), nd.ones((1, 3, 5)))
+    >>> context.shape
+    (1, 2, 5)
     """
 
     def __init__(
@@ -137,6 +153,12 @@ class MultiHeadAttentionCell(AttentionCell):
     """`base_cell` on `num_heads` parts of the projected query, key and value (Vaswani et al., 2017).
 
     query_units, key_units, value_units: widths of the projections over all heads, multiples of num_heads.
+
+    >>> net = gluonnlp.model.MultiHeadAttentionCell(gluonnlp.model.DotProductAttentionCell(), 4, 4, 4, num_heads=2)
+    >>> net.initialize()
+    >>> context, weights = net(nd.ones((1, 2, 4)), nd.ones((1, 3, 4)), nd.ones((1, 3, 4)))
+    >>> context.shape
+    (1, 2, 4)
     """
 
     def __init__(

@@ -36,6 +36,13 @@ class BERTModel(HybridBlock):
     sequence outputs (batch, length, units); attention weights of each layer where the encoder gives them;
     pooled (batch, units), the first position's; next-sentence scores (batch, 2); and scores of words at
     the masked positions (batch, places, vocab_size), of all positions where there are none.
+
+    >>> encoder = gluonnlp.model.BERTEncoder(units=4, hidden_size=8, num_layers=1, num_heads=2, max_length=8)
+    >>> net = gluonnlp.model.BERTModel(encoder, vocab_size=10, token_type_vocab_size=2, units=4, embed_size=4, use_decoder=False)
+    >>> net.initialize()
+    >>> words, pooled, scores = net(nd.zeros((1, 3)), nd.zeros((1, 3)), nd.array([3]))
+    >>> words.shape, pooled.shape, scores.shape
+    ((1, 3, 4), (1, 4), (1, 2))
     """
 
     def __init__(
@@ -108,7 +115,14 @@ class BERTModel(HybridBlock):
 
 
 class RoBERTaModel(BERTModel):
-    """BERT without token types and pooler: called with inputs, valid_length and masked_positions."""
+    """BERT without token types and pooler: called with inputs, valid_length and masked_positions.
+
+    >>> encoder = gluonnlp.model.BERTEncoder(units=4, hidden_size=8, num_layers=1, num_heads=2, max_length=8)
+    >>> net = gluonnlp.model.RoBERTaModel(encoder, vocab_size=10, units=4, embed_size=4, use_decoder=False)
+    >>> net.initialize()
+    >>> net(nd.zeros((1, 3)), nd.array([3])).shape
+    (1, 3, 4)
+    """
 
     def __init__(
         self,
@@ -169,6 +183,12 @@ class BERTEncoder(HybridBlock, Seq2SeqEncoder):
     layers (output_all_encodings), 0 behind the valid lengths, and a list of lists of attention weights
     (batch, heads, length, length), empty without output_attention.  use_residual: whether attention and position-wise
     networks add what they read to what they give.
+
+    >>> net = gluonnlp.model.BERTEncoder(units=4, hidden_size=8, num_layers=1, num_heads=2, max_length=8)
+    >>> net.initialize()
+    >>> output, states = net(nd.ones((3, 1, 4)), None, nd.array([3]))
+    >>> output.shape
+    (3, 1, 4)
     """
 
     def __init__(
@@ -256,6 +276,12 @@ class BERTEncoderCell(HybridBlock):
     None; gives outputs and attention weights (batch, heads, length, length).  Without output_attention, and where
     key_length (batch,), how many keys count for every query, may stand in place of valid_len, the attention is
     the fused operator's, and None is given for the weights.
+
+    >>> net = gluonnlp.model.BERTEncoderCell(units=4, hidden_size=8, num_heads=2)
+    >>> net.initialize()
+    >>> output, states = net(nd.ones((1, 3, 4)))
+    >>> output.shape
+    (1, 3, 4)
     """
 
     def __init__(
@@ -380,6 +406,13 @@ class BERTClassifier(HybridBlock):
     """Scores (batch, num_classes) of texts or pairs, from a BERT with a pooler and no other head.
 
     Called with inputs, token_types and valid_length.
+
+    >>> encoder = gluonnlp.model.BERTEncoder(units=4, hidden_size=8, num_layers=1, num_heads=2, max_length=8)
+    >>> bert = gluonnlp.model.BERTModel(encoder, vocab_size=10, token_type_vocab_size=2, units=4, embed_size=4, use_decoder=False, use_classifier=False)
+    >>> net = gluonnlp.model.BERTClassifier(bert, num_classes=3)
+    >>> net.initialize()
+    >>> net(nd.zeros((1, 3)), nd.zeros((1, 3)), nd.array([3])).shape
+    (1, 3)
     """
 
     def __init__(self, bert, num_classes=2, dropout=0.0, prefix=None, params=None):
@@ -400,7 +433,14 @@ class BERTClassifier(HybridBlock):
 
 
 class RoBERTaClassifier(HybridBlock):
-    """Scores (batch, num_classes) from a RoBERTa without decoder: called with inputs and valid_length."""
+    """Scores (batch, num_classes) from a RoBERTa without decoder: called with inputs and valid_length.
+
+    >>> encoder = gluonnlp.model.BERTEncoder(units=4, hidden_size=8, num_layers=1, num_heads=2, max_length=8)
+    >>> bert = gluonnlp.model.RoBERTaModel(encoder, vocab_size=10, units=4, embed_size=4, use_decoder=False)
+    >>> net = gluonnlp.model.RoBERTaClassifier(bert, num_classes=3)
+    >>> len(net.collect_params()) > 10
+    True
+    """
 
     def __init__(self, roberta, num_classes=2, dropout=0.0, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)

@@ -11,6 +11,13 @@ class BERTForQA(HybridBlock):
     """Scores (batch, length, 2) of each position as start and as end of the answer.
 
     Called with inputs and token_types (batch, length) and valid_length (batch,); bert has no head.
+
+    >>> encoder = gluonnlp.model.BERTEncoder(units=4, hidden_size=8, num_layers=1, num_heads=2, max_length=8)
+    >>> bert = gluonnlp.model.BERTModel(encoder, vocab_size=10, token_type_vocab_size=2, units=4, embed_size=4, use_pooler=False, use_decoder=False, use_classifier=False)
+    >>> net = gluonnlp.model.BERTForQA(bert)
+    >>> net.initialize()
+    >>> net(nd.zeros((1, 3)), nd.zeros((1, 3)), nd.array([3])).shape
+    (1, 3, 2)
     """
 
     def __init__(self, bert, prefix=None, params=None):

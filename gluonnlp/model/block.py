@@ -13,6 +13,12 @@ class GELU(HybridBlock):
     """x times the normal distribution function of x (Hendrycks and Gimpel, 2016).
 
     approximate: with the tanh formula of the paper in place of the error function.
+
+    >>> net = gluonnlp.model.GELU()
+    >>> net.initialize()
+    >>> net(nd.array([-1, 0, 2]))
+    [-0.1587  0.      1.9545]
+    <NDArray 3 @cpu(0)>
     """
 
     def __init__(self, approximate=False, prefix=None, params=None):
@@ -28,7 +34,14 @@ class GELU(HybridBlock):
 
 
 class L2Normalization(HybridBlock):
-    """x over its Euclidean norm along `axis`, to which `eps` is added."""
+    """x over its Euclidean norm along `axis`, to which `eps` is added.
+
+    >>> net = gluonnlp.model.L2Normalization()
+    >>> net.initialize()
+    >>> net(nd.array([[3, 4]]))
+    [[0.6 0.8]]
+    <NDArray 1x2 @cpu(0)>
+    """
 
     def __init__(self, axis=-1, eps=1e-6, **kwargs):
         super().__init__(**kwargs)

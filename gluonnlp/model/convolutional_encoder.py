@@ -17,6 +17,11 @@ class ConvolutionalEncoder(HybridBlock):
     (batch, output_size), or the number of all filters where output_size is None.
     num_filters, ngram_filter_sizes: how many filters of what width.  num_highway: highway layers behind
     the maximum, None for none.
+
+    >>> net = gluonnlp.model.ConvolutionalEncoder(embed_size=4, num_filters=(3, 3), ngram_filter_sizes=(1, 2), num_highway=None)
+    >>> net.initialize()
+    >>> net(nd.ones((7, 2, 4))).shape
+    (2, 6)
     """
 
     def __init__(

@@ -14,6 +14,11 @@ class GloVe(HybridBlock):
 
     token_to_idx: the words.  x_max: from how many times on pairs count fully; alpha: how fast rarer ones count less.
     A word's vector, `net[token]` or `net[tokens]`, is the sum of those as a word and as a context.
+
+    >>> net = gluonnlp.model.GloVe(token_to_idx={"a": 0, "b": 1}, output_dim=3, x_max=100, alpha=0.75)
+    >>> net.initialize()
+    >>> net(nd.array([0]), nd.array([1]), nd.array([2])).shape
+    (1,)
     """
 
     def __init__(

@@ -191,7 +191,12 @@ def get_gnmt_encoder_decoder(
     params=None,
     **initializers,
 ):
-    """An encoder, a decoder, and a one-step decoder that has the decoder's parameters."""
+    """An encoder, a decoder, and a one-step decoder that has the decoder's parameters.
+
+    >>> encoder, decoder, one_step = gluonnlp.model.get_gnmt_encoder_decoder(hidden_size=8)
+    >>> type(encoder).__name__, type(decoder).__name__
+    ('GNMTEncoder', 'GNMTDecoder')
+    """
     settings = {
         "cell_type": cell_type,
         "num_layers": num_layers,

@@ -18,6 +18,12 @@ class GPT2Model(HybridBlock):
     states: keys and values (batch, num_heads, past, width) of each layer, as the call before gave them, or None; or
     caches of a fixed capacity (`begin_cache`), which are written in place.  hidden_size: of the position-wise networks, by default 4 * units.  ValueError where past and length exceed
     max_length.
+
+    >>> net = gluonnlp.model.GPT2Model(units=4, vocab_size=10, max_length=8, num_layers=1, num_heads=2, dropout=0)
+    >>> net.initialize()
+    >>> output, states = net(nd.zeros((1, 3)))
+    >>> output.shape
+    (1, 3, 10)
     """
 
     def __init__(
@@ -127,6 +133,12 @@ class GPT2SelfAttentionLayer(HybridBlock):
     caches of both with their counts.
 
     Gives outputs (batch, length, units) and [keys, values] (batch, num_heads, past + length, width), or the caches.
+
+    >>> net = gluonnlp.model.GPT2SelfAttentionLayer(units=4, num_heads=2)
+    >>> net.initialize()
+    >>> output, states = net(nd.ones((1, 3, 4)), None)
+    >>> output.shape
+    (1, 3, 4)
     """
 
     def __init__(
@@ -197,7 +209,13 @@ class GPT2SelfAttentionLayer(HybridBlock):
 
 
 class GPT2FFNLayer(HybridBlock):
-    """Two dense layers on each position (batch, length, units), with GELU by its tanh formula between them."""
+    """Two dense layers on each position (batch, length, units), with GELU by its tanh formula between them.
+
+    >>> net = gluonnlp.model.GPT2FFNLayer(units=4, hidden_size=8)
+    >>> net.initialize()
+    >>> net(nd.ones((1, 3, 4))).shape
+    (1, 3, 4)
+    """
 
     def __init__(
         self,

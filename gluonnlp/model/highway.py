@@ -13,6 +13,11 @@ class Highway(HybridBlock):
     """(1 - gate) x + gate act(W x + b), `num_layers` times; x is (..., input_size).
 
     highway_bias: initializer of the biases, by default such that the gates are nearly closed at first.
+
+    >>> net = gluonnlp.model.Highway(4, 2)
+    >>> net.initialize()
+    >>> net(nd.ones((1, 4))).shape
+    (1, 4)
     """
 
     def __init__(self, input_size, num_layers, activation="relu", highway_bias=None, prefix=None, params=None):

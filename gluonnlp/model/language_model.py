@@ -13,14 +13,34 @@ __all__ = ["AWDRNN", "BigRNN", "StandardRNN"]
 
 
 class AWDRNN(train.AWDRNN):
-    __doc__ = train.AWDRNN.__doc__
+    """Recurrent layers with dropout of their recurrent weights (Merity, Keskar and Socher, 2017).
+
+    Rates: weight_drop of hidden-to-hidden weights, drop_e of words in the embedding, drop_i of what goes in,
+    drop_h between layers, dropout of what comes out.  States are a list of those of each layer.
+
+    >>> net = gluonnlp.model.AWDRNN("lstm", 10, 4, 5, 1)
+    >>> net.initialize()
+    >>> output, states = net(nd.zeros((3, 2)), net.begin_state(batch_size=2))
+    >>> output.shape
+    (3, 2, 10)
+    """
 
     def hybrid_forward(self, F, inputs, begin_state=None):
         return self.run(F, inputs, begin_state)[:2]
 
 
 class StandardRNN(train.StandardRNN):
-    __doc__ = train.StandardRNN.__doc__
+    """Recurrent layers with dropout between them (Zaremba, Sutskever and Vinyals, 2014).
+
+    mode: "rnn_relu", "rnn_tanh", "lstm" or "gru".  tie_weights: the decoder's weight is the embedding's, for
+    which hidden_size is embed_size.
+
+    >>> net = gluonnlp.model.StandardRNN("lstm", 10, 4, 5, 1)
+    >>> net.initialize()
+    >>> output, states = net(nd.zeros((3, 2)), net.begin_state(batch_size=2))
+    >>> output.shape
+    (3, 2, 10)
+    """
 
     def hybrid_forward(self, F, inputs, begin_state=None):
         return self.run(F, inputs, begin_state)[:2]
@@ -30,6 +50,10 @@ class BigRNN(train.language_model.ProjectedRNN):
     """LSTM layers with projected states, for large vocabularies (Jozefowicz et al., 2016).
 
     embed_dropout, encode_dropout: rates behind the embedding and behind each layer.
+
+    >>> net = gluonnlp.model.BigRNN(10, 4, 5, 1, 4, 3)
+    >>> len(net.collect_params())
+    8
     """
 
     def __init__(

@@ -16,6 +16,11 @@ def apply_weight_drop(block, local_param_regex, rate, axes=(), weight_dropout_mo
 
     local_param_regex: for the names that parameters have in their own block, such as "h2h_weight".  axes: along which
     elements are dropped together.  weight_dropout_mode: "training", or "always".
+
+    >>> net = nn.Dense(2, in_units=2)
+    >>> gluonnlp.model.apply_weight_drop(net, "weight", rate=0.5)
+    >>> type(net.weight).__name__
+    'WeightDropParameter'
     """
     if rate:
         _apply(block, re.compile(local_param_regex), (rate, weight_dropout_mode, axes), {})
@@ -26,6 +31,13 @@ class WeightDropParameter(Parameter):
 
     rate: the share of elements that are 0.  mode: "training", or "always".  axes: along which elements are
     dropped together.  What is saved, and what a Trainer updates, is the array without dropout.
+
+    >>> weight = gluon.Parameter("weight", shape=(2, 2), init="ones")
+    >>> weight.initialize()
+    >>> gluonnlp.model.WeightDropParameter(weight, rate=0.5).data()
+    [[1. 1.]
+     [1. 1.]]
+    <NDArray 2x2 @cpu(0)>
     """
 
     def __init__(self, parameter, rate=0.0, mode="training", axes=()):

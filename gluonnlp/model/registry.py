@@ -29,7 +29,11 @@ HEADS = ("use_pooler", "use_decoder", "use_classifier")
 
 
 def list_models():
-    """The networks and layers that published weights exist for, and the names that `get_model` takes for them."""
+    """The networks and layers that published weights exist for, and the names that `get_model` takes for them.
+
+    >>> len(gluonnlp.model.list_models()) > 3
+    True
+    """
     return [row["name"] for row in table("listed_models")]
 
 
@@ -150,7 +154,7 @@ def builders():
     """A function for each name that `get_model` takes; the module of the network gets it, too, and NAME_hparams."""
     made = {}
     for family in FAMILIES:
-        functions = {name: _builder(name) for name in family.CONFIGURATIONS}
+        functions = {name: _builder(family, name) for name in family.CONFIGURATIONS}
         vars(family).update(functions)
         vars(family).update({f"{name}_hparams": settings for name, (_, settings) in family.CONFIGURATIONS.items()})
         made.update(functions)
@@ -166,13 +170,28 @@ def family_of(name):
     raise ValueError(f"there is no model called {name!r}.{nearest(name, known)} Known are: {', '.join(known)}")
 
 
-def _builder(name):
+def _builder(family, name):
     def build(dataset_name=None, *args, **kwargs):
-        vocabularies = dict(zip(family_of(name).VOCABULARIES, args, strict=False))
+        vocabularies = dict(zip(family.VOCABULARIES, args, strict=False))
         return get_model(name, dataset_name, **vocabularies, **kwargs)
 
     build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"`get_model({name!r}, ...)`: the network and its vocabularies."
+    make, settings = family.CONFIGURATIONS[name]
+    told = ", ".join(f"{key}={value}" for key, value in settings.items() if isinstance(value, (int, float, str)))
+    given = ", ".join(f"{key}=vocab" for key in family.VOCABULARIES)
+    build.__doc__ = f"""The network {name} and its vocabularies, as `get_model({name!r}, ...)` gives them.
+
+    A {make.__name__} with {told}.
+
+    dataset_name: the text that published weights and vocabulary are of; without one the vocabulary is to be given.
+    pretrained: whether to load those weights. AssertionError for other settings than these unless
+    `hparam_allow_override=True`. Returns the network, then its vocabularies.
+
+    >>> vocab = gluonnlp.vocab.BERTVocab(gluonnlp.data.count_tokens(["some", "words"]))
+    >>> net = gluonnlp.model.{name}({given}, pretrained=False)[0]
+    >>> isinstance(net, gluon.Block)
+    True
+    """
     return build
 
 

@@ -107,6 +107,10 @@ class ISDense(_Dense):
     """Scores and labels for the softmax cross-entropy over a sample (Jozefowicz et al., 2016).
 
     Labels are (rows,) of 0.
+
+    >>> net = gluonnlp.model.ISDense(10, 3, 4)
+    >>> len(net.collect_params())
+    2
     """
 
     _sparse_label = True
@@ -114,7 +118,12 @@ class ISDense(_Dense):
 
 class NCEDense(_Dense):
     """Scores and labels for noise contrastive estimation (Gutmann and Hyvarinen, 2010), whose loss is the sigmoid
-    cross-entropy; labels are (rows, 1 + num_sampled)."""
+    cross-entropy; labels are (rows, 1 + num_sampled).
+
+    >>> net = gluonnlp.model.NCEDense(10, 3, 4)
+    >>> len(net.collect_params())
+    2
+    """
 
     _sparse_label = False
 
@@ -123,12 +132,29 @@ class NCEDense(_Dense):
 
 
 class SparseISDense(_Sparse):
-    __doc__ = f"{ISDense.__doc__}  The weight is row-sparse."
+    """Scores and labels for the softmax cross-entropy over a sample (Jozefowicz et al., 2016).
+
+    Labels are (rows,) of 0.
+
+    The weight is row-sparse: a step moves the rows of the classes that were drawn alone.
+
+    >>> net = gluonnlp.model.SparseISDense(10, 3, 4)
+    >>> len(net.collect_params())
+    2
+    """
 
     _sparse_label = True
 
 
 class SparseNCEDense(_Sparse):
-    __doc__ = f"{NCEDense.__doc__}  The weight is row-sparse."
+    """Scores and labels for noise contrastive estimation (Gutmann and Hyvarinen, 2010), whose loss is the sigmoid
+    cross-entropy; labels are (rows, 1 + num_sampled).
+
+    The weight is row-sparse: a step moves the rows of the classes that were drawn alone.
+
+    >>> net = gluonnlp.model.SparseNCEDense(10, 3, 4)
+    >>> len(net.collect_params())
+    2
+    """
 
     _sparse_label = False

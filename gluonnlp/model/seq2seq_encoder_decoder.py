@@ -24,6 +24,9 @@ class Seq2SeqEncoder(Block):
     """Called with inputs (batch, length, units), valid_length and states; gives outputs and a list of additional ones.
 
     The encoders of this package are called with inputs, states and valid_length.
+
+    >>> issubclass(gluonnlp.model.TransformerEncoder, gluonnlp.model.Seq2SeqEncoder)
+    True
     """
 
     def __call__(self, inputs, valid_length=None, states=None):
@@ -34,6 +37,9 @@ class Seq2SeqDecoder(Block):
     """Called with inputs (batch, length, units), states and valid_length.
 
     Gives outputs, new states, additional ones.
+
+    >>> issubclass(gluonnlp.model.TransformerDecoder, gluonnlp.model.Seq2SeqDecoder)
+    True
     """
 
     def init_state_from_encoder(self, encoder_outputs, encoder_valid_length=None):
@@ -45,6 +51,9 @@ class Seq2SeqOneStepDecoder(Seq2SeqDecoder):
     """Called with step_input (batch, units) and states.
 
     Gives step_output (batch, units), new states, additional outputs.
+
+    >>> issubclass(gluonnlp.model.TransformerOneStepDecoder, gluonnlp.model.Seq2SeqOneStepDecoder)
+    True
     """
 
 

@@ -22,6 +22,12 @@ class BeamSearchScorer(HybridBlock):
     Called with the decoder's outputs (batch, beams, words), the scores of the beams (batch, beams) and
     the step, counted from 1, of shape (1,); gives the scores of all continuations.
     from_logits: outputs are log-probabilities already.
+
+    >>> net = gluonnlp.model.BeamSearchScorer(alpha=0)
+    >>> net.initialize()
+    >>> net(nd.array([[0.5, 0.5]]), nd.array([-1]), nd.array([1]))
+    [[-0.5 -0.5]]
+    <NDArray 1x2 @cpu(0)>
     """
 
     def __init__(self, alpha=1.0, K=5.0, from_logits=True, **kwargs):

@@ -12,6 +12,11 @@ class FastTextClassificationModel(HybridBlock):
     """Scores of a linear layer on the mean vector of words (Joulin et al., 2017).
 
     Called with words (batch, length) and valid_length (batch,); gives (batch, num_classes), of two classes (batch, 1).
+
+    >>> net = gluonnlp.model.FastTextClassificationModel(10, 4, 2)
+    >>> net.initialize()
+    >>> net(nd.zeros((1, 3)), nd.array([3])).shape
+    (1, 1)
     """
 
     def __init__(self, vocab_size, embedding_dim, num_classes, **kwargs):

@@ -17,6 +17,11 @@ class TextCNN(HybridBlock):
     model_mode: "rand", "static" and "non-static" have one embedding, and differ in how it is filled and
     whether it learns; "multichannel" has a second one beside it, `embedding_extend`.  dropout: rate
     before the last layer.
+
+    >>> net = gluonnlp.model.TextCNN(embed_size=4, vocab_size=10, model_mode="rand")
+    >>> net.initialize()
+    >>> net(nd.zeros((7, 2))).shape
+    (2, 1)
     """
 
     def __init__(

@@ -106,6 +106,12 @@ class TransformerEncoderCell(HybridBlock):
     every query, stands in place of a mask where the attention is of several heads and its weights are not asked for.
     attention_cell: one of "multi_head", "scaled_luong", "scaled_dot", "dot", "cosine", "mlp" and "normed_mlp", or a
     cell.
+
+    >>> net = gluonnlp.model.TransformerEncoderCell(units=4, hidden_size=8, num_heads=2)
+    >>> net.initialize()
+    >>> output, weights = net(nd.ones((1, 3, 4)))
+    >>> output.shape
+    (1, 3, 4)
     """
 
     def __init__(
@@ -177,6 +183,12 @@ class TransformerEncoder(_Transformer, Seq2SeqEncoder):
     a mask (batch, length, length) or a list that ends with one or is empty.  Gives outputs, 0 behind the valid lengths,
     or a list of those of all layers (output_all_encodings), and a list of lists of attention weights
     (output_attention).
+
+    >>> net = gluonnlp.model.TransformerEncoder(units=4, hidden_size=8, num_layers=1, num_heads=2, max_length=8)
+    >>> net.initialize()
+    >>> output, more = net(nd.ones((1, 3, 4)))
+    >>> output.shape
+    (1, 3, 4)
     """
 
     _cell = TransformerEncoderCell
@@ -410,7 +422,12 @@ def get_transformer_encoder_decoder(
     prefix="transformer_",
     params=None,
 ):
-    """An encoder, a decoder, and a one-step decoder that has the decoder's parameters."""
+    """An encoder, a decoder, and a one-step decoder that has the decoder's parameters.
+
+    >>> encoder, decoder, one_step = gluonnlp.model.get_transformer_encoder_decoder(num_layers=1, units=8, hidden_size=16, num_heads=2)
+    >>> type(encoder).__name__, type(decoder).__name__
+    ('TransformerEncoder', 'TransformerDecoder')
+    """
     settings = {
         "num_layers": num_layers,
         "num_heads": num_heads,
@@ -434,6 +451,11 @@ class PositionwiseFFN(HybridBlock):
 
     activation: a name that `gluon.nn.Activation` knows, "gelu", "approx_gelu", or None.  ffn1_dropout:
     whether there is dropout between the dense layers too.
+
+    >>> net = gluonnlp.model.PositionwiseFFN(units=4, hidden_size=8)
+    >>> net.initialize()
+    >>> net(nd.ones((1, 3, 4))).shape
+    (1, 3, 4)
     """
 
     def __init__(

@@ -304,6 +304,11 @@ class PositionalEmbedding(HybridBlock):
     """Sine and cosine of places (length,) at falling frequencies: (length, embed_size).
 
     Angles are float32 whatever the network is cast to: in half precision far places would fall together.
+
+    >>> net = gluonnlp.model.PositionalEmbedding(4)
+    >>> net.initialize()
+    >>> net(nd.arange(3)).shape
+    (3, 4)
     """
 
     def __init__(self, embed_size, **kwargs):

@@ -18,6 +18,13 @@ class BERTAdam(Optimizer):
 
     mean = beta1 mean + (1 - beta1) grad;  var = beta2 var + (1 - beta2) grad^2
     weight -= learning_rate (mean / (sqrt(var) + epsilon) + wd weight)
+
+    >>> weight = nd.array([1, 2])
+    >>> step = optimizer.get_updater(gluonnlp.optimizer.BERTAdam(learning_rate=0.1))
+    >>> step(0, nd.ones(2), weight)
+    >>> weight
+    [0.6838 1.6838]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, **kwargs):

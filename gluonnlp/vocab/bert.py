@@ -30,7 +30,12 @@ _SPECIAL = {
 
 
 class BERTVocab(Vocab):
-    """A `Vocab` with the special tokens of BERT (Devlin et al., 2019): [UNK] [CLS] [SEP] [MASK] [PAD]."""
+    """A `Vocab` with the special tokens of BERT (Devlin et al., 2019): [UNK] [CLS] [SEP] [MASK] [PAD].
+
+    >>> vocab = gluonnlp.vocab.BERTVocab(gluonnlp.data.count_tokens(["a"]))
+    >>> vocab.cls_token, vocab.sep_token, len(vocab)
+    ('[CLS]', '[SEP]', 6)
+    """
 
     def __init__(
         self,

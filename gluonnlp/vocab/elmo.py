@@ -10,6 +10,9 @@ class ELMoCharVocab:
 
     A row is: begin of word, the UTF-8 bytes of the word (at most 48), end of word, padding.  The
     sentence boundary tokens are words of one character of their own.
+
+    >>> len(gluonnlp.vocab.ELMoCharVocab()["word"])
+    50
     """
 
     max_word_length = 50

@@ -16,7 +16,11 @@ __all__ = [
 
 
 class SubwordFunction:
-    """Maps a list of words to a list of lists of subword indices; `len` is the number of subwords."""
+    """Maps a list of words to a list of lists of subword indices; `len` is the number of subwords.
+
+    >>> issubclass(gluonnlp.vocab.ByteSubwords, gluonnlp.vocab.SubwordFunction)
+    True
+    """
 
     def __call__(self, words):
         raise NotImplementedError
@@ -42,18 +46,30 @@ def register_subword_function(subword_cls):
 
 
 def create_subword_function(subword_function_name, **kwargs):
-    """A subword function by its class name, in any case."""
+    """A subword function by its class name, in any case.
+
+    >>> type(gluonnlp.vocab.create_subword_function("ByteSubwords")).__name__
+    'ByteSubwords'
+    """
     return _functions.create(subword_function_name, **kwargs)
 
 
 def list_subword_functions():
-    """The names of all subword functions, lower case."""
+    """The names of all subword functions, lower case.
+
+    >>> sorted(gluonnlp.vocab.list_subword_functions())
+    ['bytesubwords', 'ngramhashes']
+    """
     return list(_functions)
 
 
 @register_subword_function
 class ByteSubwords(SubwordFunction):
-    """The subwords of a word are the bytes of its encoding."""
+    """The subwords of a word are the bytes of its encoding.
+
+    >>> gluonnlp.vocab.ByteSubwords()(["ab"])
+    [[97, 98]]
+    """
 
     def __init__(self, encoding="utf-8"):
         self.encoding = encoding
@@ -79,6 +95,9 @@ class NGramHashes(SubwordFunction):
     """Hashes of the character n-grams of `<word>`, modulo `num_subwords`, as in fastText (Bojanowski et al., 2017).
 
     Words in `special_tokens` have no subwords.
+
+    >>> len(gluonnlp.vocab.NGramHashes(num_subwords=100)(["word"])[0])
+    10
     """
 
     def __init__(self, num_subwords, ngrams=(3, 4, 5, 6), special_tokens=None):

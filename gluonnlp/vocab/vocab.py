@@ -30,6 +30,10 @@ class Vocab:
     change places with the tokens that had them.
 
     Raises ValueError for inconsistent special tokens, names or indices.
+
+    >>> vocab = gluonnlp.Vocab(gluonnlp.data.count_tokens(["a", "b", "a"]))
+    >>> vocab["a"], vocab["never seen"], vocab.to_tokens([4])
+    (4, 0, ['a'])
     """
 
     def __init__(

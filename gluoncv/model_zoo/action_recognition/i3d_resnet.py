@@ -145,14 +145,19 @@ class _I3DResNet(Recognizer):
 
 
 class I3D_ResNetV1(_I3DResNet):
-    """>>> net = gluoncv.model_zoo.get_model("i3d_resnet50_v1_kinetics400", pretrained_base=False)
+    """Input (batch * segments * crops, 3, frames, height, width), output (batch, nclass).
+
+    depth: layers, 50, 101 or 152. spatial_strides, temporal_strides, dilations: of each stage. inflate_freq,
+    nonlocal_freq: for each stage 0 or 1 for all of its blocks, or a tuple of them: whether several frames are seen,
+    whether there is a non-local block of the keywords `nonlocal_cfg`, which the stages numbered in `nonlocal_stages`
+    can have. bn_frozen: all normalisation uses the running statistics; partial_bn: all but the first.
+
+    >>> net = gluoncv.model_zoo.get_model("i3d_resnet50_v1_kinetics400", pretrained_base=False)
     >>> isinstance(net, gluoncv.model_zoo.I3D_ResNetV1)
     True
     >>> net(sym.var("data")).infer_shape(data=(1, 3, 32, 224, 224))[1]
     [(1, 400)]
     """
-
-    __doc__ = _I3DResNet.__doc__
 
 
 class ResNet_SlowFast(_I3DResNet):

@@ -15,7 +15,14 @@ __all__ = ["Stack", "Pad", "Tuple", "List", "NamedTuple", "Dict"]
 
 
 class Stack:
-    """Stacks samples of one shape on a new first axis; `dtype` is that of the samples unless given."""
+    """Stacks samples of one shape on a new first axis; `dtype` is that of the samples unless given.
+
+    >>> from gluonnlp.data import batchify
+    >>> batchify.Stack()([[1, 2], [3, 4]])
+    [[1 2]
+     [3 4]]
+    <NDArray 2x2 @cpu(0)>
+    """
 
     def __init__(self, dtype=None):
         self._dtype = dtype
@@ -41,6 +48,12 @@ class Pad:
     round_to: the padded length is a multiple of it.
     ret_length: also gives the lengths before padding, an int32 NDArray.
     NotImplementedError for samples of other types.
+
+    >>> from gluonnlp.data import batchify
+    >>> batchify.Pad(pad_val=-1)([[1, 2], [3]])
+    [[ 1.  2.]
+     [ 3. -1.]]
+    <NDArray 2x2 @cpu(0)>
     """
 
     def __init__(self, axis=0, pad_val=None, ret_length=False, dtype=None, round_to=None):
@@ -88,7 +101,14 @@ class Pad:
 
 
 class Tuple:
-    """One batchify function for each field of samples that are tuples: `Tuple(Pad(), Stack())`."""
+    """One batchify function for each field of samples that are tuples: `Tuple(Pad(), Stack())`.
+
+    >>> from gluonnlp.data import batchify
+    >>> data, labels = batchify.Tuple(batchify.Pad(pad_val=0), batchify.Stack())([([1, 2], 0), ([3], 1)])
+    >>> labels
+    [0 1]
+    <NDArray 2 @cpu(0)>
+    """
 
     def __init__(self, fn, *args):
         if isinstance(fn, (list, tuple)):
@@ -110,14 +130,25 @@ class Tuple:
 
 
 class List:
-    """The samples themselves, in a list."""
+    """The samples themselves, in a list.
+
+    >>> from gluonnlp.data import batchify
+    >>> batchify.List()([[1, 2], [3]])
+    [[1, 2], [3]]
+    """
 
     def __call__(self, data):
         return list(data)
 
 
 class Dict:
-    """One batchify function for each key of samples that are dictionaries; other keys are dropped."""
+    """One batchify function for each key of samples that are dictionaries; other keys are dropped.
+
+    >>> from gluonnlp.data import batchify
+    >>> batchify.Dict({"x": batchify.Stack()})([{"x": 1}, {"x": 2}])["x"]
+    [1 2]
+    <NDArray 2 @cpu(0)>
+    """
 
     def __init__(self, fn_dict):
         if not isinstance(fn_dict, dict):
@@ -135,6 +166,13 @@ class NamedTuple:
     """One batchify function for each field of samples of the named tuple `container`.
 
     fn_info: a list or tuple of functions, or a dictionary {field: function}.
+
+    >>> from gluonnlp.data import batchify
+    >>> from collections import namedtuple
+    >>> Sample = namedtuple("Sample", ["x", "y"])
+    >>> batchify.NamedTuple(Sample, {"x": batchify.Stack(), "y": batchify.Stack()})([Sample(1, 2), Sample(3, 4)]).x
+    [1 3]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, container, fn_info):

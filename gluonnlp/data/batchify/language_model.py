@@ -19,6 +19,13 @@ class CorpusBatchify:
     """A list of tokens to a data set of steps: NDArrays of shape (batch_size,), each column one part of the corpus.
 
     Tokens that do not fill the last step are dropped.
+
+    >>> from gluonnlp.data import batchify
+    >>> vocab = gluonnlp.Vocab(gluonnlp.data.count_tokens(["a", "b"]))
+    >>> data = gluon.data.SimpleDataset(["a", "b", "a", "b"])
+    >>> batchify.CorpusBatchify(vocab, batch_size=2)(data)[0]
+    [4. 4.]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, vocab, batch_size):
@@ -35,6 +42,13 @@ class CorpusBPTTBatchify:
     """A list of tokens to pairs (data, target) of shape (seq_len, batch_size), the target one step ahead.
 
     last_batch: 'keep' fills the last pair up with the padding token, 'discard' drops what is left over.
+
+    >>> from gluonnlp.data import batchify
+    >>> vocab = gluonnlp.Vocab(gluonnlp.data.count_tokens(["a", "b"]))
+    >>> data = gluon.data.SimpleDataset(["a", "b"] * 6)
+    >>> words, targets = batchify.CorpusBPTTBatchify(vocab, seq_len=2, batch_size=2, last_batch="discard")(data)[0]
+    >>> words.shape
+    (2, 2)
     """
 
     def __init__(self, vocab, seq_len, batch_size, last_batch="keep"):

@@ -12,6 +12,9 @@ def truncate_seqs_equal(sequences, max_len):
 
     Short ones stay whole; those that are cut end up equally long, the first ones by one longer
     when it does not come out even.
+
+    >>> gluonnlp.data.truncate_seqs_equal([[1, 2, 3], [4, 5, 6]], 4)
+    [[1, 2], [4, 5]]
     """
     if sum(map(len, sequences)) <= max_len:
         return sequences
@@ -30,6 +33,9 @@ def concat_sequences(seqs, separators, seq_mask=0, separator_mask=1):
 
     Gives the tokens, the segment (number of the sequence) of each, and a mask.  The masks may be one
     number for all, or a list for each sequence or separator.
+
+    >>> gluonnlp.data.concat_sequences([["a"], ["b"]], [["[SEP]"], ["[SEP]"]])[0]
+    ['a', '[SEP]', 'b', '[SEP]']
     """
     if not seqs:
         raise ValueError("There are no sequences to join.")

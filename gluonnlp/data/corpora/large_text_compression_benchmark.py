@@ -17,7 +17,11 @@ class _LargeTextCompressionBenchmark(Hosted, CorpusDataset):
 
 
 class Text8(_LargeTextCompressionBenchmark):
-    """100 million characters of cleaned text, cut into sentences of at most `max_sentence_length` words."""
+    """100 million characters of cleaned text, cut into sentences of at most `max_sentence_length` words.
+
+    >>> issubclass(gluonnlp.data.Text8, gluonnlp.data.CorpusDataset)
+    True
+    """
 
     folder = "text8"
 
@@ -27,7 +31,11 @@ class Text8(_LargeTextCompressionBenchmark):
 
 
 class Fil9(_LargeTextCompressionBenchmark):
-    """700 million characters of cleaned text, in one sentence unless `max_sentence_length` is given."""
+    """700 million characters of cleaned text, in one sentence unless `max_sentence_length` is given.
+
+    >>> issubclass(gluonnlp.data.Fil9, gluonnlp.data.CorpusDataset)
+    True
+    """
 
     folder = "fil9"
 
@@ -41,6 +49,9 @@ class Enwik8(_LargeTextCompressionBenchmark):
 
     segment: 'train', 'val' or 'test' with the code of each byte as a token, or 'trainraw', 'valraw',
     'testraw' with the text.
+
+    >>> issubclass(gluonnlp.data.Enwik8, gluonnlp.data.CorpusDataset)
+    True
     """
 
     folder = "enwik8"

@@ -48,21 +48,33 @@ class _WikiText(Hosted, CorpusDataset):
 
 @register(segment=_SEGMENTS)
 class WikiText2(_WikiText):
-    """2 million words with a vocabulary of 33,278."""
+    """2 million words with a vocabulary of 33,278.
+
+    >>> gluonnlp.data.list_datasets("WikiText2")
+    {'segment': ['train', 'val', 'test']}
+    """
 
     folder = "wikitext-2"
 
 
 @register(segment=_SEGMENTS)
 class WikiText103(_WikiText):
-    """103 million words with a vocabulary of 267,735."""
+    """103 million words with a vocabulary of 267,735.
+
+    >>> gluonnlp.data.list_datasets("WikiText103")
+    {'segment': ['train', 'val', 'test']}
+    """
 
     folder = "wikitext-103"
 
 
 @register(segment=_SEGMENTS)
 class WikiText2Raw(_WikiText):
-    """WikiText-2 as it was, without `<unk>`; tokens are the UTF-8 bytes of a line unless a tokenizer is given."""
+    """WikiText-2 as it was, without `<unk>`; tokens are the UTF-8 bytes of a line unless a tokenizer is given.
+
+    >>> gluonnlp.data.list_datasets("WikiText2Raw")
+    {'segment': ['train', 'val', 'test']}
+    """
 
     folder = "wikitext-2"
 
@@ -83,7 +95,11 @@ class WikiText2Raw(_WikiText):
 
 @register(segment=_SEGMENTS)
 class WikiText103Raw(_WikiText):
-    """WikiText-103 as it was, without `<unk>`; tokens are the UTF-8 bytes of a line unless a tokenizer is given."""
+    """WikiText-103 as it was, without `<unk>`; tokens are the UTF-8 bytes of a line unless a tokenizer is given.
+
+    >>> gluonnlp.data.list_datasets("WikiText103Raw")
+    {'segment': ['train', 'val', 'test']}
+    """
 
     folder = "wikitext-103"
 
