@@ -4,7 +4,8 @@ The stages of compiling a block, one module each:
 
 - `trace`: its Python runs once per signature on arrays without memory; every primitive operator that is applied on the
   way, and in the gradient rules on the way back, becomes a node.
-- `passes`: functions from graph to graph. `passes.PASSES` is their order. In prediction `batch_norm` folds
+- `passes`: functions from graph to graph, most of them rules (pattern, condition, replacement) of one rewriter
+  (`rewrite`). `passes.PASSES` is their order, each with the reason for its place. In prediction `batch_norm` folds
   normalisation into convolutions, `epilogues` sums and activations into the products before them, and `packing` brings
   constant weights into the order of the kernel; convolutions with packed weights give channels-last results, which the
   kernels behind keep.

@@ -1,6 +1,8 @@
-"""Passes: each one is a function from graph to graph."""
+"""Passes: each one is a function from graph to graph, most of them a rule of the rewriter (`core.graph.rewrite`)."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from core.graph.ir import Graph
 from core.graph.passes.absorption import absorption
@@ -16,14 +18,25 @@ from core.graph.passes.recompute import recompute
 from core.graph.passes.recurrent import recurrent
 from core.graph.passes.shapes import shapes
 
-PASSES = (
-    copies, shapes, common_subexpressions, batch_norm, epilogues, absorption, recurrent, dead_code, constants, packing, recompute,
-    fusion,
-)  # fmt: skip
+# In this order, each with why it stands where it stands.
+PASSES: tuple[tuple[Callable[[Graph], Graph], str], ...] = (
+    (copies, "first: the others see one value where the program made two"),
+    (shapes, "before equal nodes are found: ones like two arrays of a shape are equal then"),
+    (common_subexpressions, "before results are counted: a product that two equal nodes read has one reader then"),
+    (batch_norm, "before epilogues: a normalization would keep a product from the sum and the activation behind it"),
+    (epilogues, "before absorption: what is absorbed are whole products"),
+    (absorption, "behind epilogues, and before what it took over is dropped"),
+    (recurrent, "before dead code: it leaves the concatenation of the parameters to nobody"),
+    (dead_code, "behind all that leave nodes to nobody, and before parts of the graph are put in front"),
+    (constants, "behind dead code: what nobody needs is not computed early"),
+    (packing, "behind constants: weights that are made early are packed early"),
+    (recompute, "behind all that change what the backward part reads"),
+    (fusion, "last: a fused node is no pattern of the others; what is computed again fuses with what reads it"),
+)
 
 
 def optimize(graph: Graph) -> Graph:
     """The graph after all passes, in order."""
-    for run in PASSES:
+    for run, _ in PASSES:
         graph = run(graph)
     return graph

@@ -1,29 +1,23 @@
-"""Absorption: an operator takes over what was computed for it alone, by the rule that its record has for that."""
+"""Absorption: an operator takes over what was computed for it alone, by the rule that its record has for that.
+
+What it took over is dead code then. In training the backward part reads what lies in between.
+"""
 
 from __future__ import annotations
 
-from core.graph.ir import Graph, Node, Value, apply, uses
+from core.graph.ir import Node, Value, apply
+from core.graph.rewrite import Made, Rule, Walk, predicts
 
 
-def absorption(graph: Graph) -> Graph:
-    """The graph with one node in the place of each that a rule (`absorption` of `core.ops.facts`) has an answer for.
+def _absorb(node: Node, walk: Walk) -> Made | None:
+    made: list[Node] = []
 
-    What it took over is dead code then. In training the backward part reads what lies in between.
-    """
-    if graph.heads:
-        return graph
-    counts = uses(graph)
-    nodes: list[Node] = []
-    replace: dict[Value, Value] = {}
-    for node in graph.nodes:
-        made: list[Node] = []
+    def do(op, *inputs, **attrs) -> Value:
+        made.append(apply(op, list(inputs), op.parse(attrs), node.outputs[0]))
+        return made[-1].outputs[0]
 
-        def do(op, *inputs, made=made, node=node, **attrs) -> Value:
-            made.append(apply(op, list(inputs), op.parse(attrs), node.outputs[0]))
-            return made[-1].outputs[0]
+    result = node.op.absorption(node, do, walk.counts)
+    return None if result is None else Made(made, [result])
 
-        result = None if node.op.absorption is None else node.op.absorption(node, do, counts)
-        nodes += made or [node]
-        if result is not None:
-            replace[node.outputs[0]] = result
-    return graph.replaced(nodes, replace) if replace else graph
+
+absorption = Rule("absorption", lambda node: node.op.absorption is not None, _absorb, if_=predicts)

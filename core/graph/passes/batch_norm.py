@@ -1,43 +1,33 @@
-"""Batch normalisation in prediction becomes part of the convolution before it (Jacob et al., 2018, section 3.2)."""
+"""Batch normalisation in prediction becomes part of the convolution before it (Jacob et al., 2018, section 3.2).
+
+conv(x, w, b) followed by (y - mean) rstd gamma + beta is conv(x, w s, (b - mean) s + beta) with s = gamma rstd. The new
+weights depend on parameters alone, so they are computed when these change (`constants`).
+"""
 
 from __future__ import annotations
 
-from core.graph.ir import HELD, Graph, Node, Value, apply, uses
+from core.graph.ir import Node, Value, apply
+from core.graph.rewrite import Made, Rule, Walk, predicts
 from core.ops.registry import F
 
 
-def batch_norm(graph: Graph) -> Graph:
-    """The graph with weights and biases of convolutions scaled and shifted instead of their results.
-
-    conv(x, w, b) followed by (y - mean) rstd gamma + beta is conv(x, w s, (b - mean) s + beta) with s = gamma rstd. The
-    new weights depend on parameters alone, so they are computed when these change (`constants`).
-    """
-    if graph.heads:
-        return graph
-    counts = uses(graph)
-    constant = _constants(graph)
-    nodes: list[Node] = []
-    replace: dict[Value, Value] = {}
-    for node in graph.nodes:
-        conv = node.inputs[0].source if node.op.affine is not None else None
-        made = _fold(node, conv) if conv is not None and _foldable(node, conv, counts, constant) else None
-        nodes += made or [node]
-        if made:
-            replace[node.outputs[0]] = made[-1].outputs[0]
-    return graph.replaced(nodes, replace) if replace else graph
+def _normalises(node: Node) -> bool:
+    return node.op.affine is not None and node.inputs[0].source is not None and node.inputs[0].source.op.channelwise
 
 
-def _foldable(norm: Node, conv: Node, counts: dict[Value, int], constant: set[Value]) -> bool:
+def _is_constant(norm: Node, walk: Walk) -> bool:
+    """Whether nobody else reads the convolution, and all parameters are constant."""
+    conv = norm.inputs[0].source
     return (
-        conv.op.channelwise
-        and counts[conv.outputs[0]] == 1
-        and not any(counts.get(v) for v in norm.outputs[1:])
-        and all(v is None or v in constant for v in (*conv.inputs[1:], *norm.inputs[1:]))
+        walk.counts[conv.outputs[0]] == 1
+        and not any(walk.counts.get(v) for v in norm.outputs[1:])
+        and all(v is None or v in walk.constant for v in (*conv.inputs[1:], *norm.inputs[1:]))
     )
 
 
-def _fold(norm: Node, conv: Node) -> list[Node] | None:
+def _fold(norm: Node, walk: Walk) -> Made | None:
     """The nodes that compute the new weight and bias, and behind them the new convolution; None outside of prediction."""
+    conv = norm.inputs[0].source
     data, weight, *bias = conv.inputs
     nodes: list[Node] = []
 
@@ -54,13 +44,8 @@ def _fold(norm: Node, conv: Node) -> list[Node] | None:
     wide = do(F._reshape_to, scale, shape=(-1,) + (1,) * (len(weight.shape) - 1))
     scaled = do(F.broadcast_mul, do(F.Cast, weight, dtype=scale.dtype), wide)
     scaled, shift = do(F.Cast, scaled, dtype=weight.dtype), do(F.Cast, shift, dtype=weight.dtype)
-    return [*nodes, apply(conv.op, [data, scaled, shift], conv.attrs, data)]
+    made = apply(conv.op, [data, scaled, shift], conv.attrs, data)
+    return Made([*nodes, made], made.outputs[:1])
 
 
-def _constants(graph: Graph) -> set[Value]:
-    """Values that follow from held arrays alone."""
-    known = {v for v in graph.held if v.role == HELD}
-    for node in graph.nodes:
-        if node.reads() and not (node.op.rng or node.effect or node.sized) and all(v in known for v in node.reads()):
-            known.update(node.outputs)
-    return known
+batch_norm = Rule("batch_norm", _normalises, _fold, _is_constant, predicts)

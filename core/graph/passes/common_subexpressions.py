@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
-from core.graph.ir import Draw, Graph, Node, Value, written
-from core.graph.memory import Sharing
+from collections.abc import Callable
+
+from core.graph.ir import Draw, Node, Value
+from core.graph.rewrite import Made, Rule, Walk
 
 
-def common_subexpressions(graph: Graph) -> Graph:
-    """The graph with the later of two equal nodes replaced by the earlier one, in each of its two parts.
-
-    Random operators, those that write to arrays, and what goes to the caller, who may write to it, stay.
-    """
-    seen: dict[tuple, Node] = {}
-    replace: dict[Value, Value] = {}
-    nodes = []
-    moving, results = written(graph.nodes), graph.results()
-    sharing = Sharing(graph.nodes, results)
-    for node in graph.nodes:
-        given = not any(sharing.group(v) & results for v in node.outputs)
-        fixed = not node.op.rng and not node.effect and not any(v in moving for v in node.reads())
-        key = _key(node, replace) if given and fixed else None
-        twin = None if key is None else seen.setdefault(key, node)
-        if twin is None or twin is node:
-            nodes.append(node)
-        else:
-            replace.update(zip(node.outputs, twin.outputs, strict=True))
-    return graph.replaced(nodes, replace) if replace else graph
+def _fixed(node: Node, walk: Walk) -> bool:
+    """Whether it gives the same each time, to this graph alone: the caller may write to what it gets."""
+    return not (node.op.rng or node.effect or any(v in walk.written for v in node.reads()) or walk.leaves(node.outputs))
 
 
-def _key(node: Node, replace: dict[Value, Value]) -> tuple | None:
+def _earlier(node: Node, walk: Walk) -> Made | None:
+    key = _key(node, walk.final)
+    twin = node if key is None else walk.memory.setdefault(key, node)
+    return None if twin is node else Made([], twin.outputs)
+
+
+def _key(node: Node, final: Callable) -> tuple | None:
     """What makes two nodes equal; None where an attribute cannot be compared."""
 
     def plain(v):
         if isinstance(v, (Draw, Value)):
-            return id(replace.get(v, v) if isinstance(v, Value) else v)
+            return id(final(v) if isinstance(v, Value) else v)
         return type(v), str(v) if isinstance(v, slice) else v
 
     attrs = tuple((name, plain(v)) for name, v in sorted(node.attrs.items()))
-    inputs = tuple(None if v is None else id(replace.get(v, v)) for v in node.inputs)
+    inputs = tuple(None if v is None else id(final(v)) for v in node.inputs)
     key = node.op.name, node.backward, str(node.ctx), inputs, attrs
     try:
         hash(key)
     except TypeError:
         return None
     return key
+
+
+common_subexpressions = Rule("common_subexpressions", lambda node: True, _earlier, _fixed)

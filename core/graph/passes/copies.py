@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from core.graph.ir import Graph, Node, Value, written
-from core.graph.memory import Sharing
-
-
-def copies(graph: Graph) -> Graph:
-    """The graph without copies, but for those of arrays that are written to, and those that the caller gets."""
-    results = graph.results()
-    sharing = Sharing(graph.nodes, results)
-    moving = written(graph.nodes) | {target for target, _ in graph.writes}
-    guarded = results | {v for value in moving for v in (sharing.group(value) if sharing.knows(value) else (value,))}
-    replace: dict[Value, Value] = {}
-    nodes = []
-    for node in graph.nodes:
-        if _copies(node) and not (sharing.group(node.outputs[0]) | sharing.group(node.inputs[0])) & guarded:
-            replace[node.outputs[0]] = node.inputs[0]
-        else:
-            nodes.append(node)
-    return graph.replaced(nodes, replace) if replace else graph
+from core.graph.ir import Node, Value
+from core.graph.rewrite import Made, Rule, Walk
 
 
 def _copies(node: Node) -> bool:
     return node.op.identity and node.inputs[0].dtype == node.outputs[0].dtype
+
+
+def _unguarded(node: Node, walk: Walk) -> bool:
+    """Whether neither is written to, nor goes to the caller."""
+    sharing = walk.sharing
+    if "guarded" not in walk.memory:
+        groups = (sharing.group(v) if sharing.knows(v) else (v,) for v in walk.changing)
+        walk.memory["guarded"] = walk.results.union(*groups)
+    guarded: set[Value] = walk.memory["guarded"]
+    return not (sharing.group(node.outputs[0]) | sharing.group(node.inputs[0])) & guarded
+
+
+copies = Rule("copies", _copies, lambda node, walk: Made([], node.inputs[:1]), _unguarded)

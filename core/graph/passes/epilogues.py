@@ -1,55 +1,47 @@
-"""Epilogues: what is added to a product in prediction, and the activation behind that, end the product's own kernel."""
+"""Epilogues: what is added to a product in prediction, and the activation behind that, end the product's own kernel.
+
+activation(product + other) becomes one node, for convolutions and linear layers: the sum and the activation go over
+numbers that are still in registers, instead of over memory again. A product whose result others read too stays whole.
+"""
 
 from __future__ import annotations
 
-from core.graph.ir import Graph, Node, Value, apply, uses, written
+from core.graph.ir import Node, apply
+from core.graph.rewrite import Made, Rule, Walk, predicts
 from core.kernels.epilogue import ACTIVATIONS
 from core.kernels.formula import Expr
 
 
-def epilogues(graph: Graph) -> Graph:
-    """The graph with activation(product + other) as one node, for convolutions and linear layers.
-
-    The sum and the activation go over numbers that are still in registers, instead of over memory again. A product
-    whose result others read too stays whole.
-    """
-    if graph.heads:
-        return graph
-    counts, moving = uses(graph), written(graph.nodes)
-    products: dict[Value, Node] = {}  # those that may still take more, by the value that they stand for
-    nodes: list[Node] = []
-    replace: dict[Value, Value] = {}
-    for node in graph.nodes:
-        if node.op.product is not None and not any(v in moving for v in node.reads()):
-            *before, product = node.op.product(node, apply)
-            nodes += before
-        else:
-            inner, product = _continued(node, products, counts)
-            if product is None:
-                nodes.append(node)
-                continue
-            nodes.remove(inner)
-        nodes.append(product)
-        products[node.outputs[0]] = product
-        replace[node.outputs[0]] = product.outputs[0]
-    return graph.replaced(nodes, replace) if replace else graph
+def _begin(node: Node, walk: Walk) -> Made | None:
+    """A product that may take what follows; None where it reads what is written to."""
+    if any(v in walk.written for v in node.reads()):
+        return None
+    *before, product = node.op.product(node, apply)
+    walk.memory[node.outputs[0]] = product
+    return Made([*before, product], product.outputs)
 
 
-def _continued(node: Node, products: dict[Value, Node], counts: dict[Value, int]) -> tuple[Node | None, Node | None]:
-    """The product that a node continues, and the two as one; (None, None) if there is none."""
-    ending = _ending(node)
+def _continue(node: Node, walk: Walk) -> Made | None:
+    """The product that a node continues, with it; None if there is none."""
+    ending, products = _ending(node), walk.memory
     # Of two products that are added the later one takes the other.
-    found = [v for v in products if v in node.inputs and counts[v] == 1 and products[v].attrs["activation"] is None]
+    found = [
+        v for v in products if v in node.inputs and walk.counts[v] == 1 and products[v].attrs["activation"] is None
+    ]
     for value in reversed(found):
         product = products[value]
         inputs, others = product.inputs, [v for v in node.inputs if v is not value]
         if not others and ending and ending in ACTIVATIONS:
-            return product, apply(product.op, inputs, {**product.attrs, "activation": ending}, value)
-        alike = ending == "add" and [v for v in others if (v.shape, v.dtype) == (value.shape, value.dtype)]
-        if alike and len(inputs) < 4:
+            made = apply(product.op, inputs, {**product.attrs, "activation": ending}, value)
+        else:
+            alike = ending == "add" and [v for v in others if (v.shape, v.dtype) == (value.shape, value.dtype)]
+            if not alike or len(inputs) >= 4:
+                continue
             padded = [*inputs, *[None] * (3 - len(inputs))]
-            return product, apply(product.op, [*padded, *alike], product.attrs, value)
-    return None, None
+            made = apply(product.op, [*padded, *alike], product.attrs, value)
+        products[node.outputs[0]] = made
+        return Made([made], made.outputs, without=(product,))
+    return None
 
 
 def _ending(node: Node) -> str | None:
@@ -62,3 +54,13 @@ def _ending(node: Node) -> str | None:
         if [a.op for a in root.args if isinstance(a, Expr)] in (["input"], ["input"] * 2)
         else node.op.formula.name
     )
+
+
+def _join(node: Node, walk: Walk) -> Made | None:
+    made = _begin(node, walk) if node.op.product is not None else None
+    return made or _continue(node, walk)
+
+
+epilogues = Rule(
+    "epilogues", lambda node: node.op.product is not None or node.op.formula is not None, _join, if_=predicts
+)

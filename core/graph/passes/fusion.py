@@ -12,6 +12,7 @@ from collections.abc import Callable
 from core import kernels
 from core.extents import is_symbolic
 from core.graph.ir import Graph, Node, Value, apply, written
+from core.graph.rewrite import Made, Rule, Walk
 from core.kernels.contracts.rules import broadcast
 from core.kernels.formula import Expr, Formula, inputs_of, lift, postorder, substitute
 from core.kernels.row_program import COLUMN, ROW, WHOLE, Result, RowProgram, kept
@@ -31,7 +32,7 @@ def fusion(graph: Graph) -> Graph:
     """
     if not any(_on_gpu(node) for node in graph.nodes):
         return graph
-    graph = _repeated_by_shape(graph)
+    graph = _expansions(graph)
     groups = _Groups(graph)
     nodes: list[Node] = []
     replace: dict[Value, Value] = {}
@@ -47,17 +48,15 @@ def fusion(graph: Graph) -> Graph:
     return graph.replaced(nodes, replace) if replace else graph
 
 
-def _repeated_by_shape(graph: Graph) -> Graph:
-    """The graph with what is repeated over axes it lacks, as sums' gradients are, as operators that fuse."""
-    nodes, replace = [], {}
-    for node in graph.nodes:
-        made = [node] if node.op.expansion is None else node.op.expansion(node, apply)
-        nodes += made
-        if made[-1] is not node:
-            for part in made:
-                part.early = node.early
-            replace.update(zip(node.outputs, made[-1].outputs, strict=True))
-    return graph.replaced(nodes, replace) if replace else graph
+def _expand(node: Node, walk: Walk) -> Made | None:
+    """What is repeated over axes it lacks, as sums' gradients are, as operators that fuse."""
+    made = node.op.expansion(node, apply)
+    for part in made:
+        part.early = node.early
+    return None if made[-1] is node else Made(made, made[-1].outputs)
+
+
+_expansions = Rule("expansions", lambda node: node.op.expansion is not None, _expand)
 
 
 class _Group:

@@ -1,40 +1,39 @@
-"""Recompute: what the backward part can cheaply make of values that it reads anyway is not
-kept for it (Chen et al., 2016).
+"""Recompute: what the backward part can cheaply make of values that it reads anyway is not kept for it (Chen et al., 2016).
+
+The result of gelu, which the next layer's weight gradient reads, follows from its operand, which gelu's own gradient
+reads: only such pointwise results are computed again whose operands are saved whether or not they are.
 """
 
 from __future__ import annotations
 
-from core.graph.ir import Graph, Node, Value, apply, written
+from core.graph.ir import Node, apply
+from core.graph.rewrite import Made, Rule, Walk, predicts, reading
 from core.kernels.formula import postorder
 
 LARGE = 2**16  # bytes from which memory is worth one more kernel
 CHEAP = 16  # steps of a formula
 
 
-def recompute(graph: Graph) -> Graph:
-    """The graph with pointwise results of the forward part computed again in the backward part, rather than saved.
-
-    Only those whose operands are saved whether or not they are, so that nothing else is kept in their place: the
-    result of gelu, which the next layer's weight gradient reads, follows from its operand, which gelu's own gradient
-    reads.
-    """
-    saved = set(graph.saved())
-    kept = graph.results() | written(graph.nodes)
-    again: dict[Value, Node] = {}
-    for node in graph.nodes:
-        if _cheap(node) and node.outputs[0] in saved - kept and all(v in saved - kept for v in node.inputs):
-            saved.remove(node.outputs[0])
+def _again(node: Node, walk: Walk) -> Made | None:
+    """Notes what the backward part is to make of its own, and puts it in front of the first node that reads it."""
+    again, made = walk.memory.setdefault("again", {}), walk.memory.setdefault("made", set())
+    if not node.backward:
+        if _cheap(node) and _is_saved_anyway(node, walk):
+            walk.memory["saved"].remove(node.outputs[0])
             again[node.outputs[0]] = apply(node.op, node.inputs, node.attrs, node.outputs[0], backward=True)
-    nodes: list[Node] = []
-    made: set[Value] = set()
-    for node in graph.nodes:
-        if node.backward and any(v in again for v in node.reads()):
-            for v in dict.fromkeys(v for v in node.reads() if v in again and v not in made):
-                made.add(v)
-                nodes.append(again[v])
-            node = _reading(node, again)
-        nodes.append(node)
-    return graph.like(nodes)
+        return None
+    read = [v for v in dict.fromkeys(node.reads()) if v in again]
+    if not read:
+        return None
+    new = [again[v] for v in read if v not in made]
+    made.update(read)
+    return Made([*new, reading(node, {v: again[v].outputs[0] for v in read})], None)
+
+
+def _is_saved_anyway(node: Node, walk: Walk) -> bool:
+    """Whether the node's result is saved, and all that it is made of too, so that nothing is kept in its place."""
+    saved = walk.memory.setdefault("saved", set(walk.graph.saved()) - walk.results - walk.written)
+    return all(v in saved for v in (node.outputs[0], *node.inputs))
 
 
 def _cheap(node: Node) -> bool:
@@ -44,15 +43,4 @@ def _cheap(node: Node) -> bool:
     return node.outputs[0].nbytes >= LARGE and len(postorder([formula.root])) <= CHEAP
 
 
-def _reading(node: Node, again: dict[Value, Node]) -> Node:
-    """The node with what was computed again in the place of what was not saved."""
-
-    def final(v):
-        return again[v].outputs[0] if isinstance(v, Value) and v in again else v
-
-    attrs = {key: final(v) for key, v in node.attrs.items()}
-    twin = Node(node.op, attrs, [final(v) for v in node.inputs], node.ctx, node.single, node.backward)
-    twin.outputs = node.outputs
-    for v in twin.outputs:
-        v.source = twin
-    return twin
+recompute = Rule("recompute", lambda node: True, _again, if_=lambda graph: not predicts(graph))
