@@ -26,6 +26,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx_copybutton",
     "docs.extensions.api_reference",
+    "docs.extensions.model_list",
     "docs.extensions.notebooks",
 ]
 exclude_patterns = ["extensions", "conf.py", "README.md"]
@@ -52,6 +53,7 @@ html_theme = "furo"
 html_title = "Gluon on Triton"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = ["models.js"]
 html_show_sphinx = False
 html_copy_source = False
 html_theme_options = {"navigation_with_keys": True}

@@ -5,7 +5,10 @@
 # graph, the graph is made shorter, and a plan is written: a flat list of kernel calls in memory that is used again.
 
 # %%
+import re
 import time
+
+import matplotlib.pyplot as plt
 
 import core as mx
 from core.graph import explain
@@ -36,6 +39,18 @@ assert mx.test_utils.almost_equal(eager.asnumpy(), compiled.asnumpy(), rtol=1e-4
 # %%
 text = explain(net, x)
 assert "batch_norm" not in text and "conv relu" in text
+
+# %% [markdown]
+# As a picture: steps from left to right, and the buffer that each one writes to. One that is written to twice is memory
+# that was used again.
+
+# %%
+rows = [re.split(r"\s{2,}", line) for line in text.splitlines()[1:] if line[:1].isdigit()]
+figure, axis = plt.subplots(figsize=(7, 1.8))
+for step, kernel, shape, _, buffer in rows:
+    axis.barh(int(buffer), 1, left=int(step), edgecolor="black", color=f"C{buffer}", alpha=0.5)
+    axis.text(int(step) + 0.5, int(buffer), f"{kernel}\n{shape}", ha="center", va="center", fontsize=7)
+axis.set(xlabel="step", ylabel="buffer", yticks=sorted({int(row[4]) for row in rows}))
 
 # %% [markdown]
 # In training the statistics of the batch are needed, so the normalization stays, and the backward part follows.

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from core import symbol
@@ -48,6 +49,9 @@ def _quantized(name: str):
                 node.name = _renamed(node.name)
         block = SymbolBlock(outputs, symbol.var("data"))
         block.classes = getattr(net, "classes", [])
+        block.card = replace(net.card, name=name)
+        if block.card.preprocessing is not None:
+            block.preprocess = block.card.preprocessing
         numbers = {_renamed(parameter.name): parameter for parameter in net.collect_params().values()}
         for parameter in block.collect_params().values():
             parameter.init = numbers[parameter.name].init

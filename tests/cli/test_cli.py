@@ -55,6 +55,7 @@ def test_info(capsys):
         "no other library: torchvision has the second"
     )
     assert answer(capsys, "info", "bert_12_768_12")["settings"]["units"] == 768
+    assert answer(capsys, "info", "mobilenet1.0_int8")["task"] == "classification"
     assert "Did you mean 'resnet50_v1'" in answer(capsys, "info", "resnet50", code=1)["error"]
 
 
