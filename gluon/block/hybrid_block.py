@@ -62,6 +62,8 @@ class HybridBlock(Block):
     _traceable = True
     # What compiled calls go through, from the first one on.
     _compiled = None
+    _FLAGS = ("static_alloc", "static_shape", "inline_limit", "forward_bulk_size", "backward_bulk_size")
+    _delegate = None  # another library that computes predictions (see `optimize_for`)
     # What a call depends on besides its arguments; compiled blocks keep a plan for each value.
     _variant = None
     # (callback, whether it sees inputs too) of `register_op_hook`.
@@ -147,7 +149,7 @@ class HybridBlock(Block):
         call lets go stays with the process in any case, and the next call takes it again.
         """
         self._active = active
-        self._compiled = None
+        self._compiled = self._delegate = None
         self._flags = {
             "static_alloc": static_alloc,
             "static_shape": static_shape,
@@ -204,10 +206,29 @@ class HybridBlock(Block):
                 parameter.cast(next(iter(dtypes)))
 
     def optimize_for(self, x, *args, backend=None, clear=False, partition_if_dynamic=True, **kwargs):
-        """Hybridizes the block and compiles it for these inputs; `backend` and its options choose nothing here."""
+        """Hybridizes the block and compiles it for these inputs, or lets another library compute its predictions.
+
+        backend: "openvino" or "onnxruntime" (extras of these names), which take the network as ONNX, anew when a
+        parameter has changed; further keywords are properties of OpenVINO's CPU device, such as
+        `INFERENCE_PRECISION_HINT="bf16"`, or fields of ONNX Runtime's SessionOptions, such as `intra_op_num_threads`.
+        Training, recorded calls and `export` stay as they are; `hybridize()` ends it. None and MXNet's own names
+        ("MKLDNN", ...) mean the block's plans. MXNetError for other names, and for an operator that has no form in
+        ONNX; ImportError where the package is missing.
+
+            net.optimize_for(x, backend="openvino")
+            y = net(x)
+        """
+        from gluon.block.backends import OWN, delegate
+
+        flags = {key: kwargs.pop(key) for key in [*kwargs] if backend in OWN or key in self._FLAGS}
+        made = delegate(self, backend, kwargs)
         if not self._active or clear:
-            self.hybridize(True, backend=backend, clear=clear, **kwargs)
+            self.hybridize(True, clear=clear, **flags)
+        self._delegate = None
         self(x, *args)
+        self._delegate = made
+        if made is not None:
+            self(x, *args)
 
     def export(self, path, epoch=0, remove_amp_cast=True):
         """Writes `<path>-symbol.json` and `<path>-<epoch>.params` for `SymbolBlock.imports`; gives the two names.
@@ -286,6 +307,8 @@ class HybridBlock(Block):
     def _call_cached_op(self, x, args):
         """Runs the compiled `hybrid_forward`."""
         compiled = self._compiled or self._compile(self._run_anew, (x, *args))
+        if self._delegate is not None and not (autograd.is_recording() or autograd.is_training()):
+            return self._delegate((x, *args))
         out = compiled(x, *args, variant=self._variant)
         if self._op_hook is not None:
             self._show_operators((x, *args))
@@ -297,7 +320,10 @@ class HybridBlock(Block):
             for hook in tuple(self._forward_pre_hooks.values()):
                 hook(self, args)
             compiled = self._compiled or self._compile(self._forward_anew, args)
-            out = compiled(*args, variant=self._variant)
+            if self._delegate is not None and not (autograd.is_recording() or autograd.is_training()):
+                out = self._delegate(args)
+            else:
+                out = compiled(*args, variant=self._variant)
             if self._op_hook is not None:
                 self._show_operators(args)
             for hook in tuple(self._forward_hooks.values()):

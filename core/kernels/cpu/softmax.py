@@ -12,10 +12,11 @@ from torch import Tensor
 from core.dtypes import accumulates_safely
 
 aten = torch.ops.aten
+LONG = 8192  # elements from which on sums of float16 are not rounded at every step
 
 
 def softmax(x: Tensor, axis: int) -> Tensor:
-    if x.dtype is torch.float16 and not accumulates_safely():
+    if _sums_in_half(x, axis):
         _, powers, total = _summed_in_half(x, axis)
         return powers.div_(total).half()
     return torch._softmax(x, axis, False)
@@ -28,7 +29,7 @@ def onednn_softmax(x: Tensor, axis: int) -> Tensor:
 
 
 def log_softmax(x: Tensor, axis: int) -> Tensor:
-    if x.dtype is torch.float16 and not accumulates_safely():
+    if _sums_in_half(x, axis):
         below, _, total = _summed_in_half(x, axis)
         return below.sub_(total.log_()).half()
     return torch._log_softmax(x, axis, False)
@@ -95,6 +96,14 @@ def _reading_on(x: Tensor, length: Tensor, axis: int) -> Iterator[tuple[Tensor, 
 
 def _classes(logits: Tensor, label: Tensor, axis: int) -> Tensor:
     return label.to(torch.int64).clamp(0, max(logits.shape[axis] - 1, 0)).unsqueeze(axis)
+
+
+def _sums_in_half(x: Tensor, axis: int) -> bool:
+    """Whether sums are rounded to float16 at every step, as MXNet's are.
+
+    Longer rows, which would take a step for each element, add in float32: sums that stop at 2048 are of no use there.
+    """
+    return x.dtype is torch.float16 and (not x.dim() or x.shape[axis] <= LONG) and not accumulates_safely()
 
 
 def _summed_in_half(x: Tensor, axis: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,5 +1,7 @@
 """Softmax, log-softmax and cross-entropy of the CPU wing against float64 formulas and their finite differences."""
 
+import time
+
 import numpy as np
 import pytest
 import torch
@@ -99,3 +101,22 @@ def test_shapes_are_inferred_on_meta():
     assert kernels.softmax.masked_softmax(x, label.int(), 1).shape == (4, 3)
     assert kernels.softmax.cross_entropy(x, label, 1).shape == (4,)
     assert kernels.softmax.cross_entropy_grad(label, x, label, 1).shape == (4, 3)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_long_rows_of_halves_add_in_float32(name):
+    """Up to 8192 elements as MXNet, which rounds the sum at every step; a sum of ones ends at 2048 then."""
+    function, exact = getattr(room, name), getattr(torch, name)
+    numbers = torch.randn((2, 200_000), generator=torch.Generator().manual_seed(0)).half()
+    started = time.process_time()
+    found = function(numbers, 1)
+    assert time.process_time() - started < 0.2  # 0.9 s a row, step by step
+    torch.testing.assert_close(found.float(), exact(numbers.double(), 1).float(), rtol=2e-3, atol=1e-6)
+    for length, sum_of_ones in ((8192, 2048), (16384, 16384)):
+        assert room.softmax(torch.zeros((1, length)).half(), 1)[0, 0].item() == 1 / sum_of_ones
+    uneven = torch.linspace(-8, 0, 2048).half().view(1, -1)
+    total, shifted = torch.zeros(()), (uneven - uneven.max()).float()
+    for part in shifted.exp()[0]:
+        total = (total + part).half().float()
+    wanted = shifted.exp() / total if name == "softmax" else shifted - total.log()
+    assert (function(uneven, 1) == wanted.half()).all()
