@@ -34,7 +34,11 @@ CROP_DEFAULTS = {
 
 
 class DetAugmenter(Augmenter):
-    """Base of the augmenters of images with boxes."""
+    """Base of the augmenters of images with boxes.
+
+    >>> isinstance(image.DetHorizontalFlipAug(0.5), image.DetAugmenter)
+    True
+    """
 
     def __call__(self, src, label):
         raise NotImplementedError(f"{type(self).__name__} must define __call__(src, label)")
@@ -62,7 +66,13 @@ class DetBorrowAug(DetAugmenter):
 
 
 class DetRandomSelectAug(DetAugmenter):
-    """One of several augmenters at random; none with probability `skip_prob`."""
+    """One of several augmenters at random; none with probability `skip_prob`.
+
+    >>> select = image.DetRandomSelectAug([image.DetHorizontalFlipAug(1)], skip_prob=1)
+    >>> picture, label = select(nd.array([[[1], [2]]]), onp.array([[0, 0.0, 0.0, 0.25, 1.0]]))
+    >>> label[0, 1]
+    np.float64(0.0)
+    """
 
     def __init__(self, aug_list, skip_prob: float = 0):
         super().__init__(skip_prob=skip_prob)
@@ -107,6 +117,10 @@ class DetRandomCropAug(DetAugmenter):
     Of every object that the window touches more than `min_object_covered` must be inside; objects of which at most
     `min_eject_coverage` stays are dropped. The window's aspect (width / height) and share of the area lie in the
     ranges. After `max_attempts` windows the image stays as it is.
+
+    >>> picture, label = image.DetRandomCropAug()(nd.zeros((20, 20, 3)), onp.array([[0, 0.2, 0.2, 0.8, 0.8]]))
+    >>> label.shape
+    (1, 5)
     """
 
     def __init__(
@@ -186,6 +200,10 @@ class DetRandomPadAug(DetAugmenter):
     """The image somewhere on a larger canvas of colour `pad_val` (Liu et al., SSD, 2016).
 
     The canvas has an aspect (width / height) and an area (as a multiple of the image's) in the given ranges.
+
+    >>> picture, label = image.DetRandomPadAug()(nd.zeros((20, 20, 3)), onp.array([[0, 0.2, 0.2, 0.8, 0.8]]))
+    >>> label.shape
+    (1, 5)
     """
 
     def __init__(

@@ -79,14 +79,25 @@ def _multi(name: str, kinds, shared, out, **attrs):
 
 
 def adamw_update(weight, grad, mean, var, rescale_grad, lr, eta, **kwargs):
-    """One step of AdamW; `rescale_grad` is a number or an array of one."""
+    """One step of AdamW; `rescale_grad` is a number or an array of one.
+
+    >>> nd.contrib.adamw_update(nd.array([1, 2]), nd.array([1, 1]), nd.zeros(2), nd.zeros(2), 1, lr=0.1, eta=1)
+    [0.6838 1.6838]
+    <NDArray 2 @cpu(0)>
+    """
     return TABLE["_adamw_update"](
         weight, grad, mean, var, _as_array(rescale_grad, weight), lr=lr, eta=eta, **_without_name(kwargs)
     )
 
 
 def mp_adamw_update(weight, grad, mean, var, weight32, rescale_grad, lr, eta, **kwargs):
-    """One step of AdamW for a half-precision weight with a float32 master weight."""
+    """One step of AdamW for a half-precision weight with a float32 master weight.
+
+    >>> master = nd.array([1, 2])
+    >>> nd.contrib.mp_adamw_update(master.astype("float16"), nd.ones(2, dtype="float16"), nd.zeros(2), nd.zeros(2), master, 1, lr=0.1, eta=1)
+    [0.6836 1.684 ]
+    <NDArray 2 @cpu(0)>
+    """
     return TABLE["_mp_adamw_update"](
         weight, grad, mean, var, weight32, _as_array(rescale_grad, weight), lr=lr, eta=eta, **_without_name(kwargs)
     )

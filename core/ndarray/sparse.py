@@ -605,7 +605,17 @@ sparse_retain = _sparse_retain = retain
 def adagrad_update(
     weight, grad, history, lr, epsilon=1e-7, wd=0.0, rescale_grad=1.0, clip_gradient=-1.0, out=None
 ) -> NDArray:
-    """One AdaGrad step on the rows of a row-sparse gradient; `history` (the sum of squares) is changed in place."""
+    """One AdaGrad step on the rows of a row-sparse gradient; `history` (the sum of squares) is changed in place.
+
+    >>> weight, history = nd.ones((3, 2)), nd.zeros((3, 2))
+    >>> gradient = nd.sparse.row_sparse_array(([[1, 1]], [2]), shape=(3, 2))
+    >>> _ = nd.sparse.adagrad_update(weight, gradient, history, lr=0.1, out=weight)
+    >>> weight
+    [[1.  1. ]
+     [1.  1. ]
+     [0.9 0.9]]
+    <NDArray 3x2 @cpu(0)>
+    """
     if wd:
         raise MXNetError(f"sparse adagrad_update takes no weight decay, given wd={wd}")
     if grad.stype != "row_sparse":

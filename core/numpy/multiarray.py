@@ -20,7 +20,12 @@ _DTYPES = {name: kind if kind is bfloat16 else onp.dtype(kind) for name, (_, kin
 
 
 class ndarray(NDArray):
-    """An n-dimensional array with NumPy's semantics: zero dimensions, bool truth values, promoted types."""
+    """An n-dimensional array with NumPy's semantics: zero dimensions, bool truth values, promoted types.
+
+    >>> x = np.array([1, 2, 3])
+    >>> x.shape, x.dtype, x[0] + 10
+    ((3,), dtype('float32'), array(11.))
+    """
 
     __slots__ = ()
     _zero_dim = True
@@ -263,7 +268,12 @@ ndarray.transpose = _transpose
 
 
 def array(object, dtype=None, ctx: Context | None = None, device=None) -> ndarray:
-    """An array with a copy of the values. A NumPy array keeps its type (float64 too), numbers become float32."""
+    """An array with a copy of the values. A NumPy array keeps its type (float64 too), numbers become float32.
+
+    >>> np.array([[1, 2], [3, 4]])
+    array([[1., 2.],
+           [3., 4.]])
+    """
     if dtype is None and isinstance(object, (onp.ndarray, onp.generic, NDArray)):
         dtype = object.dtype
     elif dtype is None and is_np_default_dtype():
@@ -297,7 +307,11 @@ def _into(out, result):
 
 
 def empty(shape, dtype=None, order="C", ctx=None, device=None) -> ndarray:
-    """An array whose values are not set; dtype: as in `zeros`. NotImplementedError for an order other than "C"."""
+    """An array whose values are not set; dtype: as in `zeros`. NotImplementedError for an order other than "C".
+
+    >>> np.empty((2, 3)).shape
+    (2, 3)
+    """
     if order != "C":
         raise NotImplementedError(f"empty: only order='C' is supported, given {order!r}")
     ctx = ctx or device or current_context()

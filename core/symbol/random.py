@@ -14,47 +14,84 @@ _OTHERS = Namespace("random", ("_random_", "_sample_"), Symbol)
 
 
 def uniform(low=0, high=1, shape=None, dtype=None, **kwargs) -> Symbol:
-    """Numbers between low and high (exclusive)."""
+    """Numbers between low and high (exclusive).
+
+    >>> sym.random.uniform(2, 3, shape=(2, 3)).eval()[0].shape
+    (2, 3)
+    """
     return _sample("uniform", {"low": low, "high": high}, shape, dtype, kwargs)
 
 
 def normal(loc=0, scale=1, shape=None, dtype=None, **kwargs) -> Symbol:
-    """Numbers of a normal distribution with mean loc and standard deviation scale."""
+    """Numbers of a normal distribution with mean loc and standard deviation scale.
+
+    >>> sym.random.normal(0, 1, shape=(2, 3)).eval()[0].shape
+    (2, 3)
+    """
     return _sample("normal", {"loc": loc, "scale": scale}, shape, dtype, kwargs)
 
 
 def randn(*shape, loc=0, scale=1, dtype=None, **kwargs) -> Symbol:
-    """Numbers of a normal distribution, shape given one by one."""
+    """Numbers of a normal distribution, shape given one by one.
+
+    >>> sym.random.randn(2, 3).eval()[0].shape
+    (2, 3)
+    """
     return normal(loc, scale, shape, dtype, **kwargs)
 
 
 def gamma(alpha=1, beta=1, shape=None, dtype=None, **kwargs) -> Symbol:
-    """Numbers of a gamma distribution with shape alpha and scale beta."""
+    """Numbers of a gamma distribution with shape alpha and scale beta.
+
+    >>> sym.random.gamma(2, 3, shape=(2, 3)).eval()[0].shape
+    (2, 3)
+    """
     return _sample("gamma", {"alpha": alpha, "beta": beta}, shape, dtype, kwargs)
 
 
 def exponential(scale=1, shape=None, dtype=None, **kwargs) -> Symbol:
-    """Numbers of an exponential distribution with mean scale."""
+    """Numbers of an exponential distribution with mean scale.
+
+    >>> sym.random.exponential(2, shape=(2, 3)).eval()[0].shape
+    (2, 3)
+    """
     return _sample("exponential", {"lam": 1.0 / scale}, shape, dtype, kwargs)
 
 
 def poisson(lam=1, shape=None, dtype=None, **kwargs) -> Symbol:
-    """Numbers of a Poisson distribution with rate lam."""
+    """Numbers of a Poisson distribution with rate lam.
+
+    >>> sym.random.poisson(4, shape=(2, 3)).eval()[0].shape
+    (2, 3)
+    """
     return _sample("poisson", {"lam": lam}, shape, dtype, kwargs)
 
 
 def negative_binomial(k=1, p=1, shape=None, dtype=None, **kwargs) -> Symbol:
-    """Failures before the k-th success of probability p."""
+    """Failures before the k-th success of probability p.
+
+    >>> sym.random.negative_binomial(3, 0.5, shape=(2, 3)).eval()[0].shape
+    (2, 3)
+    """
     return _sample("negative_binomial", {"k": k, "p": p}, shape, dtype, kwargs)
 
 
 def generalized_negative_binomial(mu=1, alpha=1, shape=None, dtype=None, **kwargs) -> Symbol:
-    """A negative binomial distribution by its mean mu and dispersion alpha."""
+    """A negative binomial distribution by its mean mu and dispersion alpha.
+
+    >>> sym.random.generalized_negative_binomial(2, 0.3, shape=(2, 3)).eval()[0].shape
+    (2, 3)
+    """
     return _sample("generalized_negative_binomial", {"mu": mu, "alpha": alpha}, shape, dtype, kwargs)
 
 
 def multinomial(data, shape=None, get_prob=True, dtype="int32", **kwargs) -> Symbol:
-    """Indices drawn with the probabilities in the last axis of data; with get_prob their logarithms too."""
+    """Indices drawn with the probabilities in the last axis of data; with get_prob their logarithms too.
+
+    >>> sym.random.multinomial(sym.var("x"), shape=2).eval(x=nd.array([[0, 1, 0]]))[0]
+    [[1 1]]
+    <NDArray 1x2 @cpu(0)>
+    """
     given = {} if shape is None else {"shape": shape}
     return front(TABLE["_sample_multinomial"], "_sample_multinomial", Symbol)(
         data, get_prob=get_prob, dtype=dtype, **given, **kwargs
@@ -62,7 +99,11 @@ def multinomial(data, shape=None, get_prob=True, dtype="int32", **kwargs) -> Sym
 
 
 def shuffle(data, **kwargs) -> Symbol:
-    """The data with its rows in random order."""
+    """The data with its rows in random order.
+
+    >>> sorted(sym.random.shuffle(sym.var("x")).eval(x=nd.array([3, 1, 2]))[0].asnumpy().tolist())
+    [1.0, 2.0, 3.0]
+    """
     return front(TABLE["_shuffle"], "_shuffle", Symbol)(data, **kwargs)
 
 

@@ -30,6 +30,13 @@ class Symbol:
     """One or several outputs of a graph of operators.
 
     Made by `sym.var` and the functions of `sym`, not by the class.
+
+    >>> net = sym.relu(sym.var("x") * 2)
+    >>> net.list_arguments()
+    ['x']
+    >>> net.eval(x=nd.array([-1, 2]))[0]
+    [0. 4.]
+    <NDArray 2 @cpu(0)>
     """
 
     __slots__ = ("__weakref__", "_entries")
@@ -422,7 +429,12 @@ class Symbol:
 
 def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, init=None, stype=None, profiler_scope=None,
         **kwargs) -> Symbol:  # fmt: skip
-    """A variable: an input of the graph or a parameter. Further keywords are attributes of the form `__key__`."""
+    """A variable: an input of the graph or a parameter. Further keywords are attributes of the form `__key__`.
+
+    >>> x = sym.var("x", shape=(2, 3))
+    >>> x.name, x.attr("__shape__")
+    ('x', '(2, 3)')
+    """
     if not isinstance(name, str):
         raise TypeError(f"the name of a variable is a string, given {name!r}")
     texts = graph.hidden(AttrScope.current.get(attr))
@@ -445,7 +457,12 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
 
 
 def Group(symbols) -> Symbol:
-    """The outputs of several symbols as one."""
+    """The outputs of several symbols as one.
+
+    >>> x = sym.var("x")
+    >>> len(sym.Group([x + 1, x * 2]).list_outputs())
+    2
+    """
     symbols = list(symbols)
     if not symbols or not all(isinstance(s, Symbol) for s in symbols):
         raise TypeError("a group is made of at least one Symbol, and of nothing else")
@@ -453,7 +470,14 @@ def Group(symbols) -> Symbol:
 
 
 def load(fname) -> Symbol:
-    """The symbol in a file that `save` or `export` wrote; MXNetError where it cannot be read, with the place."""
+    """The symbol in a file that `save` or `export` wrote; MXNetError where it cannot be read, with the place.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "net.json")
+    >>> (sym.var("x") + 1).save(path)
+    >>> sym.load(path).list_arguments()
+    ['x']
+    """
     name = os.fspath(fname)
     try:
         with open(name, "rb") as file:
@@ -466,7 +490,12 @@ def load(fname) -> Symbol:
 
 
 def load_json(json_str: str) -> Symbol:
-    """The symbol in a JSON text."""
+    """The symbol in a JSON text.
+
+    >>> net = sym.load_json((sym.var("x") + 1).tojson())
+    >>> net.list_arguments()
+    ['x']
+    """
     if not isinstance(json_str, str):
         raise TypeError(f"the JSON is a string, given {type(json_str).__name__}")
     return Symbol(serialization.loads(json_str))

@@ -128,7 +128,11 @@ def _pairs(path, merges):
 
 
 class GPT2BPEDetokenizer(_GPT2BPE):
-    """The text of a list of subwords; bytes that are no UTF-8 become U+FFFD."""
+    """The text of a list of subwords; bytes that are no UTF-8 become U+FFFD.
+
+    >>> gluonnlp.data.GPT2BPEDetokenizer()(["Hello", "Ġworld"])
+    'Hello world'
+    """
 
     def __init__(self):
         super().__init__()

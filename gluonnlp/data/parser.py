@@ -55,7 +55,12 @@ def rel_argmax(rel_probs, length, ensure_tree=True):
 
 
 def reshape_fortran(tensor, shape):
-    """`tensor` in another shape, its elements counted with the first index fastest."""
+    """`tensor` in another shape, its elements counted with the first index fastest.
+
+    >>> gluonnlp.data.reshape_fortran(nd.array([[1, 2], [3, 4]]), (4,))
+    [1. 3. 2. 4.]
+    <NDArray 4 @cpu(0)>
+    """
     return tensor.T.reshape(tuple(reversed(shape))).T
 
 
@@ -99,6 +104,9 @@ class Tarjan:
 
     prediction: the head of each token; tokens: the tokens that count.
     `edges` holds the dependents of each token, `SCCs` the components, a set each, `vertices` all tokens.
+
+    >>> gluonnlp.data.Tarjan([0, 0, 1], [1, 2]).SCCs
+    [{2}, {1}, {0}]
     """
 
     def __init__(self, prediction, tokens):
@@ -134,6 +142,9 @@ class KMeans:
     """Sentence lengths in k clusters with little padding: `splits`, the longest length of each.
 
     len_cntr: {length: number of sentences}.  ValueError when there are fewer lengths than clusters.
+
+    >>> gluonnlp.data.KMeans(2, {1: 5, 2: 5, 10: 3}).splits
+    [2, 10]
     """
 
     def __init__(self, k, len_cntr):

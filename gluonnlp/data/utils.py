@@ -141,14 +141,18 @@ def _random_split(dataset, indices, ratio):
 
 
 def line_splitter(s):
-    """The lines of a string, cut at every line boundary of Unicode."""
+    """The lines of a string, cut at every line boundary of Unicode.
+
+    >>> gluonnlp.data.line_splitter("a b")
+    ['a b']
+    """
     return s.splitlines()
 
 
 def whitespace_splitter(s):
     """The words of a string.
 
-    >>> gluonnlp.data.whitespace_splitter("a b")
+    >>> gluonnlp.data.whitespace_splitter("a  b")
     ['a', 'b']
     """
     return s.split()

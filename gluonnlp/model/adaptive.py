@@ -63,14 +63,26 @@ class _Embedding(HybridBlock):
 
 
 class AdaptiveEmbedding(_Embedding):
-    """cutoffs: where clusters end, rising.  project_same_dim: also clusters of width `units` are projected."""
+    """cutoffs: where clusters end, rising.  project_same_dim: also clusters of width `units` are projected.
+
+    >>> net = gluonnlp.model.AdaptiveEmbedding(vocab_size=10, embed_size=4, units=6, cutoffs=[5], div_val=2)
+    >>> net.initialize()
+    >>> net(nd.array([[0, 7]])).shape
+    (1, 2, 6)
+    """
 
     def __init__(self, vocab_size, embed_size, units, cutoffs, div_val=1, **kwargs):
         super().__init__(_clusters(vocab_size, embed_size, cutoffs, div_val), units, **kwargs)
 
 
 class ProjectedEmbedding(_Embedding):
-    """An embedding of width embed_size, projected to `units`; project_same_dim: also where they are equal."""
+    """An embedding of width embed_size, projected to `units`; project_same_dim: also where they are equal.
+
+    >>> net = gluonnlp.model.ProjectedEmbedding(vocab_size=10, embed_size=4, units=6)
+    >>> net.initialize()
+    >>> net(nd.array([[0, 7]])).shape
+    (1, 2, 6)
+    """
 
     def __init__(self, vocab_size, embed_size, units, **kwargs):
         super().__init__([_Cluster("", 0, vocab_size, embed_size)], units, **kwargs)

@@ -158,7 +158,14 @@ class RoBERTaModel(BERTModel):
 
 
 class DistilBERTModel(RoBERTaModel):
-    """A small encoder taught by BERT: called with inputs and valid_length."""
+    """A small encoder taught by BERT: called with inputs and valid_length.
+
+    >>> encoder = gluonnlp.model.BERTEncoder(units=4, hidden_size=8, num_layers=1, num_heads=2, max_length=8)
+    >>> net = gluonnlp.model.DistilBERTModel(encoder, vocab_size=10, units=4, embed_size=4)
+    >>> net.initialize()
+    >>> net(nd.zeros((1, 3)), nd.array([3])).shape
+    (1, 3, 4)
+    """
 
     def __init__(
         self,

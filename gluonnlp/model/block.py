@@ -56,6 +56,11 @@ class RNNCellLayer(Block):
     """A recurrent cell in the form of a layer: called with inputs in `layout` ("TNC" or "NTC") and states, or None.
 
     Gives the outputs in that layout, and the new states where states were given. ValueError for states of other shapes.
+
+    >>> net = gluonnlp.model.RNNCellLayer(rnn.GRUCell(4), layout="NTC")
+    >>> net.initialize()
+    >>> net(nd.ones((1, 3, 2)), None).shape
+    (1, 3, 4)
     """
 
     def __init__(self, rnn_cell, layout="TNC", **kwargs):

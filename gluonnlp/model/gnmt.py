@@ -26,6 +26,10 @@ class GNMTEncoder(Seq2SeqEncoder):
     or None; gives [outputs (batch, length, hidden_size), 0 behind the valid lengths, new states of each layer], and an
     empty list. Of bidirectional layers the states are those of the backward cell.  cell_type: "lstm", "gru",
     "relu_rnn", "tanh_rnn", or a class.  use_residual: one-way layers but the first add their inputs to their outputs.
+
+    >>> encoder, decoder, one_step = gluonnlp.model.get_gnmt_encoder_decoder(hidden_size=8)
+    >>> isinstance(encoder, gluonnlp.model.GNMTEncoder)
+    True
     """
 
     def __init__(
@@ -147,6 +151,10 @@ class GNMTDecoder(_Decoder, Seq2SeqDecoder):
     (batch, length, hidden_size), 0 behind the valid lengths, states after the last valid step, and a list of attention
     weights (batch, length, mem_length), empty without output_attention.  attention_cell: a name as for
     TransformerEncoderCell, or a cell.
+
+    >>> encoder, decoder, one_step = gluonnlp.model.get_gnmt_encoder_decoder(hidden_size=8)
+    >>> isinstance(decoder, gluonnlp.model.GNMTDecoder)
+    True
     """
 
     def __call__(self, inputs, states, valid_length=None):
@@ -169,6 +177,10 @@ class GNMTDecoder(_Decoder, Seq2SeqDecoder):
 class GNMTOneStepDecoder(_Decoder, Seq2SeqOneStepDecoder):
     """A GNMTDecoder for one step: step_input (batch, units) and states to output (batch, hidden_size),
     new states, weights.
+
+    >>> encoder, decoder, one_step = gluonnlp.model.get_gnmt_encoder_decoder(hidden_size=8)
+    >>> isinstance(one_step, gluonnlp.model.GNMTOneStepDecoder)
+    True
     """
 
     def __call__(self, step_input, states):

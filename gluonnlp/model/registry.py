@@ -52,6 +52,11 @@ def get_model(name, dataset_name=None, pretrained=None, ctx=None, root=None, hpa
     pretrained_allow_missing, ignore_extra: as `load_parameters` takes them. kwargs: settings beyond those that make the
     named network; to change one of these takes hparam_allow_override. ValueError for unknown names, MXNetError for
     files that are not to be had.
+
+    >>> vocab = gluonnlp.vocab.BERTVocab(gluonnlp.data.count_tokens(["some", "words"]))
+    >>> net, vocab = gluonnlp.model.get_model("bert_12_768_12", vocab=vocab, pretrained=False, use_decoder=False)
+    >>> type(net).__name__, len(net.collect_params())
+    ('BERTModel', 201)
     """
     name = name.lower()
     family = family_of(name)

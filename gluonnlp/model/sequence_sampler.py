@@ -53,6 +53,17 @@ class BeamSearchSampler:
 
     Called with the first words (batch,) and states.  Gives samples (batch, beams, length), int32, -1
     behind their end; scores (batch, beams), best first; and valid lengths (batch, beams), int32.
+
+    >>> def decoder(step, states):
+    ...     return nd.log_softmax(nd.array([[0.0, 2.0, 1.0]] * step.shape[0])), states
+    >>> sampler = gluonnlp.model.BeamSearchSampler(2, decoder, eos_id=1, max_length=3)
+    >>> words, scores, lengths = sampler(nd.array([0]), nd.zeros((1, 1)))
+    >>> words[0, 0], lengths[0]
+    (
+    [ 0  1 -1]
+    <NDArray 3 @cpu(0)>,
+    [2 3]
+    <NDArray 2 @cpu(0)>)
     """
 
     def __init__(self, beam_size, decoder, eos_id, scorer=None, max_length=100):
@@ -158,6 +169,15 @@ class SequenceSampler:
 
     temperature: divides the scores; below 1 likely words become likelier.  top_k: draws among k words only.
     Called as, and gives what, BeamSearchSampler does; scores are log-probabilities.
+
+    >>> def decoder(step, states):
+    ...     return nd.array([[0.0, 100.0, 0.0]] * step.shape[0]), states
+    >>> sampler = gluonnlp.model.SequenceSampler(2, decoder, eos_id=1, max_length=3)
+    >>> words, scores, lengths = sampler(nd.array([0]), nd.zeros((1, 1)))
+    >>> words[0]
+    [[0 1]
+     [0 1]]
+    <NDArray 2x2 @cpu(0)>
     """
 
     def __init__(self, beam_size, decoder, eos_id, max_length=100, temperature=1.0, top_k=None):

@@ -304,6 +304,10 @@ class TransformerDecoder(_Transformer, Seq2SeqDecoder):
 
     Called with inputs, states as `init_state_from_encoder` gives them, and valid_length (batch,) or None; gives
     outputs, 0 behind the valid lengths, the states, and a list of lists of attention weights (output_attention).
+
+    >>> encoder, decoder, one_step = gluonnlp.model.get_transformer_encoder_decoder(num_layers=1, units=8, hidden_size=16, num_heads=2)
+    >>> isinstance(decoder, gluonnlp.model.TransformerDecoder)
+    True
     """
 
     _cell = TransformerDecoderCell
@@ -360,6 +364,10 @@ class TransformerOneStepDecoder(TransformerDecoder, Seq2SeqOneStepDecoder):
     Called with step_input (batch, units) and states; gives step_output (batch, units), states that begin with all
     inputs so far (batch, steps, units), and a list of lists of attention weights of all steps so far
     (output_attention). Each step reads all inputs again; with a `capacity` the states are caches, and it reads its own.
+
+    >>> encoder, decoder, one_step = gluonnlp.model.get_transformer_encoder_decoder(num_layers=1, units=8, hidden_size=16, num_heads=2)
+    >>> isinstance(one_step, gluonnlp.model.TransformerOneStepDecoder)
+    True
     """
 
     def init_state_from_encoder(self, encoder_outputs, encoder_valid_length=None, capacity=None):

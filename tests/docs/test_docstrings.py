@@ -15,7 +15,7 @@ from tests.docs import examples, public
 
 # What is reached; the bars only rise.
 MEDIAN_WORDS = 44
-SHARE_WITH_EXAMPLE = 0.87
+SHARE_WITH_EXAMPLE = 0.915
 
 
 def test_median_of_words():

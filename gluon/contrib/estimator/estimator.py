@@ -39,6 +39,17 @@ class Estimator:
     SGD with a rate of 0.001. context: a device or a list of them, by default the first GPU or else the CPU. val_net,
     val_loss: for evaluation, by default the same. batch_processor: what to do with a batch. `logger` writes to the
     standard output.
+
+    >>> import logging
+    >>> from gluon.contrib.estimator import Estimator
+    >>> net = nn.Dense(2)
+    >>> net.initialize()
+    >>> data = gluon.data.DataLoader(gluon.data.ArrayDataset(nd.ones((4, 3)), nd.array([0, 1, 0, 1])), batch_size=2)
+    >>> estimator = Estimator(net, gluon.loss.SoftmaxCrossEntropyLoss(), train_metrics=metric.Accuracy(), context=mx.cpu())
+    >>> estimator.logger.setLevel(logging.ERROR)
+    >>> estimator.fit(data, epochs=1)
+    >>> estimator.train_metrics[0].get()[0]
+    'training accuracy'
     """
 
     logger = None

@@ -22,28 +22,48 @@ class EventHandler:
 
 
 class TrainBegin(EventHandler):
-    """Handlers of the start of training."""
+    """Handlers of the start of training.
+
+    >>> from gluon.contrib import estimator
+    >>> issubclass(estimator.StoppingHandler, estimator.TrainBegin)
+    True
+    """
 
     def train_begin(self, estimator, *args, **kwargs):
         """Called before the first epoch."""
 
 
 class TrainEnd(EventHandler):
-    """Handlers of the end of training."""
+    """Handlers of the end of training.
+
+    >>> from gluon.contrib import estimator
+    >>> issubclass(estimator.LoggingHandler, estimator.TrainEnd)
+    True
+    """
 
     def train_end(self, estimator, *args, **kwargs):
         """Called after the last epoch."""
 
 
 class EpochBegin(EventHandler):
-    """Handlers of the start of each epoch."""
+    """Handlers of the start of each epoch.
+
+    >>> from gluon.contrib import estimator
+    >>> issubclass(estimator.MetricHandler, estimator.EpochBegin)
+    True
+    """
 
     def epoch_begin(self, estimator, *args, **kwargs):
         """Called before the first batch of an epoch."""
 
 
 class EpochEnd(EventHandler):
-    """Handlers of the end of each epoch."""
+    """Handlers of the end of each epoch.
+
+    >>> from gluon.contrib import estimator
+    >>> issubclass(estimator.CheckpointHandler, estimator.EpochEnd)
+    True
+    """
 
     def epoch_end(self, estimator, *args, **kwargs):
         """Called after the last batch of an epoch; gives whether training should end."""
@@ -51,14 +71,24 @@ class EpochEnd(EventHandler):
 
 
 class BatchBegin(EventHandler):
-    """Handlers of the start of each batch."""
+    """Handlers of the start of each batch.
+
+    >>> from gluon.contrib import estimator
+    >>> issubclass(estimator.LoggingHandler, estimator.BatchBegin)
+    True
+    """
 
     def batch_begin(self, estimator, *args, **kwargs):
         """Called before a batch is used."""
 
 
 class BatchEnd(EventHandler):
-    """Handlers of the end of each batch."""
+    """Handlers of the end of each batch.
+
+    >>> from gluon.contrib import estimator
+    >>> issubclass(estimator.MetricHandler, estimator.BatchEnd)
+    True
+    """
 
     def batch_end(self, estimator, *args, **kwargs):
         """Called after the backward pass of a batch; gives whether the epoch should end."""
@@ -66,7 +96,12 @@ class BatchEnd(EventHandler):
 
 
 class StoppingHandler(TrainBegin, BatchEnd, EpochEnd):
-    """Ends training after so many epochs or batches, those that `fit` was asked for."""
+    """Ends training after so many epochs or batches, those that `fit` was asked for.
+
+    >>> from gluon.contrib.estimator import StoppingHandler
+    >>> StoppingHandler(max_epoch=3).max_epoch
+    3
+    """
 
     def __init__(self, max_epoch=None, max_batch=None):
         self.max_epoch, self.max_batch = max_epoch, max_batch
@@ -229,6 +264,11 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
     batch of a hybridized network; with `save_best` PREFIX-best.params and .states, those with the best value of the
     metric `monitor` (`mode` "min", "max", or "auto" for what its name suggests). `resume_from_checkpoint` goes on after
     the last checkpoint found. ValueError when there is nothing left to train, or the files have other names.
+
+    >>> import tempfile
+    >>> from gluon.contrib.estimator import CheckpointHandler
+    >>> CheckpointHandler(tempfile.mkdtemp(), model_prefix="net").model_prefix
+    'net'
     """
 
     def __init__(
@@ -361,6 +401,10 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
     """Ends training when the metric `monitor` has not improved by `min_delta` for `patience` epochs.
 
     mode: "min", "max", or "auto" for what the metric's name suggests. baseline: the value to improve on at first.
+
+    >>> from gluon.contrib.estimator import EarlyStoppingHandler
+    >>> EarlyStoppingHandler(metric.Accuracy(), patience=2).patience
+    2
     """
 
     def __init__(self, monitor, min_delta=0, patience=0, mode="auto", baseline=None):

@@ -9,6 +9,12 @@ class Accuracy(EvalMetric):
     """Right predictions over all those whose label is none of `ignore_labels`, a number or several.
 
     Predictions are classes, or scores with classes along `axis`.
+
+    >>> from gluoncv.utils.metrics import Accuracy
+    >>> accuracy = Accuracy(ignore_labels=[-1])
+    >>> accuracy.update([nd.array([0, 1, -1])], [nd.array([[0.9, 0.1], [0.7, 0.3], [0.5, 0.5]])])
+    >>> accuracy.get()
+    ('accuracy', np.float64(0.5))
     """
 
     def __init__(self, axis=1, name="accuracy", output_names=None, label_names=None, ignore_labels=None):

@@ -48,7 +48,11 @@ def tokenize_and_align_positions(origin_text, start_position, end_position, toke
 
 
 def get_doc_spans(full_doc, max_length, doc_stride):
-    """Windows of at most `max_length` tokens, `doc_stride` apart: their tokens, and their (begin, end)."""
+    """Windows of at most `max_length` tokens, `doc_stride` apart: their tokens, and their (begin, end).
+
+    >>> gluonnlp.data.get_doc_spans([1, 2, 3, 4, 5], 3, 2)[0]
+    ([1, 2, 3], [3, 4, 5])
+    """
     spans, begin = [], 0
     while begin < len(full_doc):
         end = min(begin + max_length, len(full_doc))
@@ -86,7 +90,11 @@ def improve_answer_span(doc_tokens, input_start, input_end, tokenizer, orig_answ
 
 
 def check_is_max_context(doc_spans, cur_span_index, position):
-    """Whether, of all windows (begin, end) with a position, the given one has most context on its scarcer side."""
+    """Whether, of all windows (begin, end) with a position, the given one has most context on its scarcer side.
+
+    >>> gluonnlp.data.check_is_max_context([(0, 5), (3, 5)], 0, 4)
+    True
+    """
     scores = {
         i: min(position - begin, end - 1 - position) + 0.01 * (end - begin)
         for i, (begin, end) in enumerate(doc_spans)
