@@ -16,6 +16,7 @@ from . import parameter as parameter
 from . import probability as probability
 from . import rnn as rnn
 from . import sharding as sharding
+from . import summary as summary
 from . import trainer as trainer
 from . import utils as utils
 from . import version as version

@@ -58,7 +58,8 @@ def checks() -> Iterator[tuple[str, str, str]]:
             yield _package(name, "missing", name)
         else:
             yield name, "missing", f"for {purpose}: pip install 'gluon-triton[{extra}]'"
-    yield _home()
+    if find_spec("torch") and find_spec("numpy"):
+        yield _home()
 
 
 def _package(name, otherwise, distribution):

@@ -58,12 +58,16 @@ def parser() -> argparse.ArgumentParser:
 
 
 class _Version(argparse.Action):
-    """Prints the version, which is read only then: `gluon.version` imports the package."""
+    """Prints the version; read from its file, it is known also where PyTorch is not installed."""
 
     def __call__(self, parser, *_):
-        from gluon import __version__
+        import runpy
+        from importlib.util import find_spec
+        from pathlib import Path
 
-        print(f"gluon {__version__}")
+        spec = find_spec("gluon")
+        assert spec is not None and spec.origin is not None  # this is a part of the same project
+        print(f"gluon {runpy.run_path(str(Path(spec.origin).with_name('version.py')))['__version__']}")
         parser.exit()
 
 

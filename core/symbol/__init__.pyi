@@ -2,14 +2,9 @@
 
 from typing import Any
 
-from . import contrib as contrib
-from . import image as image
-from . import linalg as linalg
 from . import numpy as np
 from . import numpy_extension as npx
-from . import op as op
 from . import random as random
-from . import sparse as sparse
 from core.base import NotImplementedForSymbol as NotImplementedForSymbol
 from core.base import UnknownName as UnknownName
 from core.symbol.compose import Namespace as Namespace
@@ -893,6 +888,8 @@ def col2im(
 def concat(*data: Symbol | list[Symbol], dim: int = 1, out: Symbol | None = None, name: str | None = None) -> Symbol:
     """Arrays of one type joined along an existing axis."""
 
+contrib: Any
+
 def convolution(
     data: Symbol | None = None,
     weight: Symbol | None = None,
@@ -1196,6 +1193,8 @@ def im2col(
 ) -> Symbol:
     """What the windows of a convolution see: (N, C positions of the kernel, windows) of data (N, C, ...)."""
 
+image: Any
+
 def instance_norm(
     data: Symbol | None = None,
     gamma: Symbol | None = None,
@@ -1263,6 +1262,8 @@ def leaky_relu(
     name: str | None = None,
 ) -> Any:
     """Relatives of relu by name; `gamma` holds the slopes of "prelu": one, one for each channel (axis 1), or one for each place along the first axes."""
+
+linalg: Any
 
 def linalg_det(A: Symbol | None = None, out: Symbol | None = None, name: str | None = None) -> Symbol:
     """The determinant of square matrices."""
@@ -1716,6 +1717,8 @@ def one_hot(
 
 def ones_like(data: Symbol | None = None, out: Symbol | None = None, name: str | None = None) -> Symbol:
     """Ones of the shape and type of the data."""
+
+op: Any
 
 def pad(
     data: Symbol | None = None,
@@ -2375,6 +2378,8 @@ def space_to_depth(
     data: Symbol | None = None, block_size: int = ..., out: Symbol | None = None, name: str | None = None
 ) -> Symbol:
     """Blocks of space laid out in channels: (N, C, H b, W b) to (N, C b^2, H, W)."""
+
+sparse: Any
 
 def split(
     data: Symbol | None = None,

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from . import backends as backends
 from . import block as block
 from . import export as export
 from . import hooks as hooks

@@ -3,7 +3,10 @@
 from typing import Any
 
 from . import cnn as cnn
+from . import collectives as collectives
 from . import data as data
 from . import estimator as estimator
 from . import nn as nn
+from . import onnx as onnx
+from . import quantization as quantization
 from . import rnn as rnn

@@ -9,6 +9,7 @@ from . import dataset as dataset
 from . import pool_iter as pool_iter
 from . import sampler as sampler
 from . import shared as shared
+from . import streaming as streaming
 from . import vision as vision
 from . import workers as workers
 from gluon.data.dataloader import DataLoader as DataLoader
@@ -23,3 +24,5 @@ from gluon.data.sampler import RandomSampler as RandomSampler
 from gluon.data.sampler import Sampler as Sampler
 from gluon.data.sampler import SequentialSampler as SequentialSampler
 from gluon.data.sampler import SplitSampler as SplitSampler
+from gluon.data.streaming import Mixture as Mixture
+from gluon.data.streaming import Stream as Stream

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from _pickle import Pickler as Pickler
 from collections.abc import Sequence
 
 ALIGNMENT: int
@@ -31,3 +32,15 @@ SEGMENT: Any
 SEGMENTS: int
 
 def pair() -> tuple[Channel, Channel]: ...
+
+class _Segment:
+    def __eq__(self, other: Any) -> Any: ...
+    def close_descriptor(self) -> None: ...
+    @classmethod
+    def new(cls, number: int, size: int) -> _Segment: ...
+    user: Any
+    def __init__(self, number: int, mapping: Any, descriptor: int | None, user: Any = None) -> None: ...
+    descriptor: Any
+
+class _Pickler(Pickler):
+    def reducer_override(self, value: Any) -> Any: ...

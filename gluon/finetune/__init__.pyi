@@ -3,9 +3,11 @@
 from typing import Any
 
 from . import classifier as classifier
+from . import curves as curves
 from . import decay as decay
 from . import handlers as handlers
 from . import recipe as recipe
+from . import report as report
 from gluon.finetune.classifier import Classifier as Classifier
 from gluon.finetune.classifier import Evaluation as Evaluation
 from gluon.finetune.classifier import held_out as held_out

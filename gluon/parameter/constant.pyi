@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from core.initializer import Initializer as Initializer
 from gluon.parameter.parameter import Parameter as Parameter
 
 class Constant(Parameter):
@@ -11,3 +12,6 @@ class Constant(Parameter):
     def grad_req(self, value: Any) -> None: ...
     def __init__(self, name: Any, value: Any = None) -> None: ...
     value: Any
+
+class _ConstantValue(Initializer):
+    def __init__(self, value: Any) -> None: ...

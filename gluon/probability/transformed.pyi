@@ -3,6 +3,7 @@
 from typing import Any
 
 from gluon.probability.distribution import Distribution as Distribution
+from gluon.probability.distribution import WithLogit as WithLogit
 
 EPS: float
 
@@ -37,3 +38,25 @@ class TransformedDistribution(Distribution):
     def sample(self, size: Any = None) -> Any: ...
     def sample_n(self, size: Any = None) -> Any: ...
     def __init__(self, base_dist: Any, transforms: Any, validate_args: Any = None) -> None: ...
+
+class _LogitRelaxedBernoulli(WithLogit):
+    arg_constraints: dict
+    has_grad: bool
+    def log_prob(self, value: Any) -> Any: ...
+    parameters: dict
+    support: Any
+    def __init__(self, T: Any, prob: Any = None, logit: Any = None, validate_args: Any = None) -> None: ...
+    T: Any
+
+class _LogRelaxedOneHotCategorical(WithLogit):
+    arg_constraints: dict
+    binary: bool
+    event_dim: int
+    has_grad: bool
+    def log_prob(self, value: Any) -> Any: ...
+    parameters: dict
+    def __init__(
+        self, T: Any, num_events: Any, prob: Any = None, logit: Any = None, validate_args: Any = None
+    ) -> None: ...
+    T: Any
+    num_events: Any

@@ -251,3 +251,16 @@ def test_completion_completes_in_bash(capsys):
 def test_help_of_the_program_that_stands_for_mxnet():
     result = subprocess.run([sys.executable, "-m", "core.mxnet", "--help"], capture_output=True, text=True, check=True)
     assert "--numpy" in result.stdout and "usage: python -m core.mxnet" in result.stdout
+
+
+def test_version_and_doctor_work_where_torch_is_not_installed(root, tmp_path):
+    program = (
+        "import sys\nsys.modules['torch'] = None\nimport importlib.util as u\nfind = u.find_spec\n"
+        "u.find_spec = lambda name, *rest: None if name == 'torch' else find(name, *rest)\n"
+        "from gluon_cli.main import main\nsys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", program]
+    doctor = subprocess.run([*command, "doctor", "--json"], cwd=root, capture_output=True, text=True)
+    assert doctor.returncode in (0, 1) and "python" in {row["check"] for row in json.loads(doctor.stdout)}
+    version = subprocess.run([*command, "--version"], cwd=root, capture_output=True, text=True)
+    assert version.stdout.startswith("gluon ") and version.returncode == 0, version.stderr

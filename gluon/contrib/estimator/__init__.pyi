@@ -5,6 +5,7 @@ from typing import Any
 from . import batch_processor as batch_processor
 from . import estimator as estimator
 from . import event_handler as event_handler
+from . import utils as utils
 from gluon.contrib.estimator.batch_processor import BatchProcessor as BatchProcessor
 from gluon.contrib.estimator.estimator import Estimator as Estimator
 from gluon.contrib.estimator.event_handler import BatchBegin as BatchBegin

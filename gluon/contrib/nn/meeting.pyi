@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from _thread import _local as _local
 from collections.abc import Callable
 from core.context import Context
 from core.ndarray.ndarray import NDArray as NDArray
@@ -17,3 +18,31 @@ class Meeting:
 TIMEOUT: int
 
 def watch() -> None: ...
+
+class _Round:
+    def __init__(self) -> None: ...
+    brought: Any
+    over: Any
+    results: Any
+
+class _Call:
+    def run(self) -> None: ...
+    def __init__(self, function: Any, args: Any) -> None: ...
+    awaited: Any
+    error: Any
+    over: Any
+    result: Any
+
+class _Lane:
+    def give_up_if_forgotten(self) -> None: ...
+    def go_on(self) -> bool: ...
+    def put_aside(self, condition: Callable[[], bool], meeting: Meeting) -> None: ...
+    def __init__(self, place: Any) -> None: ...
+    calls: Any
+    place: Any
+
+class _Current(_local):
+    def get(self) -> Any: ...
+    inside: bool
+    lane: Any
+    def set(self, lane: Any) -> Any: ...

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from core.autograd import Function as Function
 from gluon.nn.norm_layers import BatchNorm as BatchNorm
 
 class SyncBatchNorm(BatchNorm):
@@ -23,3 +24,8 @@ class SyncBatchNorm(BatchNorm):
         prefix: Any = None,
         params: Any = None,
     ) -> None: ...
+
+class _NormOverDevices(Function):
+    def backward(self, *heads: Any) -> Any: ...
+    def forward(self, *arrays: Any) -> Any: ...
+    def __init__(self, epsilon: Any, momentum: Any, running: Any) -> None: ...
