@@ -75,6 +75,20 @@ REASONS: dict[str, dict[str, str]] = {
         f"core/notebook/callback.py LiveBokehChart.{name}": {"param": "figures are those that the logger was told"}
         for name in ("batch_cb", "eval_cb")
     },
+    **{
+        f"gluon/contrib/collectives.py {name}": {"priority": "all processes call the operations in one order"}
+        for name in ("allreduce", "allgather", "broadcast", "broadcast_")
+    },
+    "gluon/contrib/collectives.py init": {
+        "_": "communicators are those of a launcher", "__": "communicators are those of a launcher",
+    },
+    "gluon/contrib/collectives.py mpi_built": {"_": "the answer is the same for any argument"},
+    "gluon/contrib/collectives.py broadcast_parameters": {"prefix": "arrays need no names to travel"},
+    "gluon/contrib/collectives.py byteps_push_pull": {"version": "BytePS counts the rounds of its servers"},
+    "gluon/contrib/collectives.py DistributedTrainer.__init__": {
+        "gradient_predivide_factor": "the mean is the same whenever it is divided",
+        "num_groups": "sums travel in buckets of one size", "prefix": "arrays need no names to travel",
+    },
     "core/notebook/callback.py PandasLogger.epoch_cb": {"_": "epochs are timed, whatever they trained"},
     "core/cached_op.py CachedOp.__init__": {
         "flags": "how MXNet's memory planner works", "thread_safe": "every call is",
