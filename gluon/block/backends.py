@@ -71,8 +71,8 @@ def delegate(block, backend: str | None, options: dict) -> Delegate | None:
 
 
 def _loader(backend: str, options: dict) -> Callable[[str], Callable]:
-    known = (*_LOADERS, *OWN[1:])
-    if backend not in _LOADERS:
+    known = (*LOADERS, *OWN[1:])
+    if backend not in LOADERS:
         raise MXNetError(
             f"there is no backend {backend!r}; known are {', '.join(known)}.{nearest(str(backend), known)}"
         )
@@ -80,7 +80,7 @@ def _loader(backend: str, options: dict) -> Callable[[str], Callable]:
         package = importlib.import_module(backend)
     except ImportError:
         raise ImportError(f"backend={backend!r} needs that package: pip install 'gluon-triton[{backend}]'") from None
-    return lambda path: _LOADERS[backend](package, path, options)
+    return lambda path: LOADERS[backend](package, path, options)
 
 
 def _openvino(package, path: str, options: dict) -> Callable:
@@ -108,4 +108,4 @@ def _onnxruntime(package, path: str, options: dict) -> Callable:
     return lambda arrays: session.run(None, dict(zip(names, arrays, strict=True)))
 
 
-_LOADERS = {"openvino": _openvino, "onnxruntime": _onnxruntime}
+LOADERS = {"openvino": _openvino, "onnxruntime": _onnxruntime}

@@ -1,0 +1,172 @@
+"""Times predictions on a CPU against the engines that serve there: OpenVINO and ONNX Runtime, on our own ONNX export.
+
+Each contender runs in a process of its own; they take turns of a few calls. Of each network: ours hybridized, in float32,
+bfloat16 and int8 (`quantize_net_v2`, calibrated on the input), the engines in float32, OpenVINO in bfloat16, and
+`net.optimize_for(x, backend="openvino")`, which should cost what OpenVINO alone does. The bars: float32 over the faster
+engine, bfloat16 over OpenVINO's, int8 over our own float32. Weights are random. Extras: openvino, onnxruntime.
+
+    python scripts/benchmarks/engines.py
+    python scripts/benchmarks/engines.py --only 'MobileNet 1.0' --rounds 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from scripts.benchmarks.contenders import Contender, serve, take_turns
+from scripts.benchmarks.networks import medians
+
+OURS, BFLOAT16, INT8 = "ours", "ours, bfloat16", "ours, int8"
+OPENVINO, OPENVINO16, RUNTIME, HANDED = "OpenVINO", "OpenVINO, bfloat16", "ONNX Runtime", "optimize_for, OpenVINO"
+PACKAGES = {OPENVINO: "openvino", OPENVINO16: "openvino", HANDED: "openvino", RUNTIME: "onnxruntime"}
+# name -> (zoo network, batch, bar of int8 over float32 or None)
+CASES = {
+    "ResNet-50 v1, batch 1": ("resnet50_v1", 1, 0.45),
+    "ResNet-50 v1, batch 8": ("resnet50_v1", 8, 0.45),
+    "MobileNet 1.0, batch 1": ("mobilenet1.0", 1, 0.5),
+    "MobileNet 1.0, batch 8": ("mobilenet1.0", 8, 0.5),
+    "MobileNetV3 large, batch 8": ("mobilenetv3_large", 8, None),
+    "DenseNet-121, batch 1": ("densenet121", 1, None),
+    "BERT-base classifier, 1 x 128": ("bert", 1, None),
+    "BERT-base classifier, 8 x 128": ("bert", 8, 0.5),
+}
+
+
+def main(argv: list[str] | None = None) -> list[dict]:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", metavar="REGEX", help="cases such as 'DenseNet-121, batch 1'")
+    parser.add_argument("--rounds", type=int, default=10, help="turns of each contender (default: %(default)s)")
+    parser.add_argument("--threads", type=int, default=2, help="threads of each contender (default: %(default)s)")
+    parser.add_argument("--small", action="store_true", help="small inputs and a small BERT, to see that it runs")
+    logs = Path(__file__).resolve().parents[2] / "logs"
+    parser.add_argument("--logs", type=Path, default=logs, help="folder for the log and the JSON (default: logs)")
+    parser.add_argument("--contender", nargs=3, metavar=("KIND", "CASE", "SMALL"), help=argparse.SUPPRESS)
+    args = parser.parse_args(argv)
+    if args.contender:
+        serve(*step_of(*args.contender))
+        return []
+    os.environ["OMP_NUM_THREADS"] = str(args.threads)
+    from scripts.benchmarks.table import report
+
+    names = [name for name in CASES if re.search(args.only, name)]
+    if not names:
+        parser.error(f"--only {args.only} fits none of: {'; '.join(CASES)}")
+    rows = [row for name in names for row in compare(name, args)]
+    report("engines", f"predictions beside engines, {args.threads} threads, medians", rows, args.logs)
+    return rows
+
+
+def compare(case: str, args: argparse.Namespace) -> list[dict]:
+    """A row for each contender of a case."""
+    int8_bar = CASES[case][2]
+    kinds = [OURS, BFLOAT16, *[INT8] * (int8_bar is not None), OPENVINO, OPENVINO16, HANDED, RUNTIME]
+    contenders = {}
+    for kind in kinds:
+        package = PACKAGES.get(kind)
+        if package is not None and importlib.util.find_spec(package) is None:
+            print(f"{kind} is skipped: pip install 'gluon-triton[{package}]'")
+        else:
+            contenders[kind] = Contender(sys.executable, __file__, [kind, case, "small" if args.small else "whole"])
+    for contender in contenders.values():
+        contender.steps(2)
+    times = medians(take_turns(contenders, args.rounds, 1 if args.small else 3))
+    engines = [times[kind] for kind in (OPENVINO, RUNTIME) if kind in times]
+    against = {
+        OURS: (min(engines), "the faster engine", 1.0) if engines else None,
+        BFLOAT16: (times[OPENVINO16], OPENVINO16, 1.1) if OPENVINO16 in times else None,
+        INT8: (times[OURS], OURS, int8_bar),
+        HANDED: (times.get(OPENVINO), OPENVINO, 1.03),
+    }
+    rows = []
+    for kind, seconds in times.items():
+        yardstick, name, bar = against.get(kind) or (None, "", "")
+        ratio = seconds / yardstick if yardstick else ""
+        rows.append(
+            {"network": case, "contender": kind, "ms": 1000 * seconds, "over": name, "ratio": ratio, "bar": bar}
+        )
+    return rows
+
+
+# ---------------------------------------------------------------- inside a contender
+
+
+def step_of(kind: str, case: str, size: str):
+    """A call of the network by this contender, and the number of its parameters."""
+    import numpy as np
+
+    import core as mx
+    from core import nd
+
+    network, batch, _ = CASES[case]
+    net, arrays = build(network, batch, size == "small")
+    net.initialize(mx.init.Xavier())
+    inputs = [nd.array(x) for x in arrays]
+    net.hybridize(static_alloc=True, static_shape=True)
+    net(*inputs)
+    count = sum(int(np.prod(p.shape)) for p in net.collect_params().values())
+    if kind == INT8:
+        from gluon.contrib.quantization import quantize_net_v2
+
+        net = quantize_net_v2(net, calib_mode="naive", calib_data=[inputs], quantize_granularity="channel-wise")
+        net.hybridize(static_alloc=True, static_shape=True)
+    elif kind == BFLOAT16:
+        net.cast("bfloat16")
+        inputs = inputs if network == "bert" else [x.astype("bfloat16") for x in inputs]
+    elif kind == HANDED:
+        net.optimize_for(*inputs, backend="openvino")
+    elif kind != OURS:
+        return engine_of(kind, net, arrays), count
+
+    def step():
+        net(*inputs)
+        nd.waitall()
+
+    return step, count
+
+
+def build(network: str, batch: int, small: bool):
+    """The network, and its inputs as NumPy arrays."""
+    import numpy as np
+
+    random = np.random.RandomState(0)
+    if network != "bert":
+        from gluoncv.model_zoo import get_model
+
+        side = 64 if small else 224
+        return get_model(network), [random.standard_normal((batch, 3, side, side)).astype("float32")]
+    from gluonnlp.model import BERTClassifier, BERTEncoder, BERTModel
+
+    units, layers, heads, words, length = (32, 2, 2, 100, 16) if small else (768, 12, 12, 30522, 128)
+    encoder = BERTEncoder(num_layers=layers, units=units, hidden_size=4 * units, max_length=length, num_heads=heads)
+    bert = BERTModel(encoder, words, 2, units=units, embed_size=units, use_decoder=False, use_classifier=False)
+    ids = random.randint(0, words, (batch, length)).astype("float32")
+    return BERTClassifier(bert), [ids, np.zeros_like(ids), np.full(batch, length, "float32")]
+
+
+def engine_of(kind: str, net, arrays: list):
+    """A call of the engine alone on our export."""
+    from core.contrib.onnx import export_model
+    from gluon.block.backends import LOADERS
+    from gluon.block.export import contents
+
+    symbol, arguments, states = contents(net, net._called_with)
+    with tempfile.TemporaryDirectory() as folder:
+        path = export_model(
+            symbol, arguments | states, [x.shape for x in arrays], [x.dtype for x in arrays], f"{folder}/network.onnx"
+        )
+        options = {"INFERENCE_PRECISION_HINT": "bf16"} if kind == OPENVINO16 else {}
+        backend = PACKAGES[kind]
+        run = LOADERS[backend](__import__(backend), path, options)
+    return lambda: run(arrays)
+
+
+if __name__ == "__main__":
+    main()

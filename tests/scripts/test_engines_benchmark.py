@@ -1,0 +1,26 @@
+"""The benchmark beside inference engines: one small case with what is installed."""
+
+import json
+
+import pytest
+
+from scripts.benchmarks import engines
+
+
+def test_a_small_case_is_timed(tmp_path):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    rows = engines.main(
+        ["--only", "MobileNet 1.0, batch 1", "--small", "--rounds", "1", "--threads", "1", "--logs", str(tmp_path)]
+    )
+    found = {row["contender"]: row for row in rows}
+    assert {engines.OURS, engines.BFLOAT16, engines.INT8, engines.RUNTIME} <= set(found)
+    assert found[engines.INT8]["ratio"] == found[engines.INT8]["ms"] / found[engines.OURS]["ms"]
+    assert found[engines.INT8]["bar"] == 0.5
+    assert json.loads((tmp_path / "benchmarks" / "engines.json").read_text())["rows"] == rows
+
+
+def test_unknown_cases_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        engines.main(["--only", "VGG"])
+    assert "fits none of: ResNet-50 v1, batch 1" in capsys.readouterr().err
