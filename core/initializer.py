@@ -19,6 +19,7 @@ import numpy as np
 from core import ndarray as nd
 from core import registry
 from core.base import MXNetError
+from core.documentation.classes import complete as _complete
 
 
 class InitDesc(str):
@@ -525,3 +526,6 @@ def _bilinear_kernel(shape):
     rows = 1 - np.abs(np.arange(height) / f - c)
     columns = 1 - np.abs(np.arange(width) / f - c)
     return nd.array(np.broadcast_to(rows[:, None] * columns[None, :], shape))
+
+
+_complete(globals())

@@ -6,6 +6,8 @@ import itertools
 import logging
 from math import cos, pi
 
+from core.documentation.classes import complete as _complete
+
 
 def _number(update):
     """The number of an update, which may come as an array of one element."""
@@ -189,3 +191,6 @@ class CosineScheduler(_DecayToMaxUpdate):
 def _check_factor(factor):
     if factor > 1.0:
         raise ValueError(f"factor is at most 1, so that the learning rate falls; got {factor}")
+
+
+_complete(globals())

@@ -18,6 +18,7 @@ from collections import namedtuple
 import numpy as np
 
 from core.base import MXNetError
+from core.documentation.classes import complete as _complete
 from core.files.atomic import AtomicFile
 from core.files.checksums import crc32, in_old_formats, padding
 
@@ -378,3 +379,6 @@ def _parse_head(head: bytes, position: int, name: str) -> tuple[int, int]:
 
 def _damage(name: str, position: int, what: str) -> MXNetError:
     return MXNetError(f"{name!r}: not RecordIO or damaged: {what} (at byte {position})")
+
+
+_complete(globals())

@@ -8,6 +8,7 @@ import importlib  # noqa: E402
 
 from core import late_names  # noqa: E402
 from core.base import UnknownName  # noqa: E402
+from core.documentation.classes import complete as _complete  # noqa: E402
 from gluon import block, loss, nn, parameter, rnn, trainer  # noqa: E402
 from gluon.block import Block, HybridBlock, SymbolBlock  # noqa: E402
 from gluon.parameter import Constant, DeferredInitializationError, Parameter, ParameterDict  # noqa: E402
@@ -28,3 +29,6 @@ def __getattr__(name):
 
 def __dir__():
     return late_names.offered(globals(), _ROOMS)
+
+
+_complete(globals())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from core import ndarray as nd
+from core.documentation.classes import complete as _complete
 from gluon.block import HybridBlock
 
 __all__ = [
@@ -486,3 +487,6 @@ def _of_np(x) -> bool:
 def _log1p_exp_minus_abs(F, x):
     """log(1 + exp(-|x|)), which does not overflow."""
     return F.Activation(-F.abs(x), act_type="softrelu")
+
+
+_complete(globals())

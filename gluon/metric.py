@@ -12,6 +12,7 @@ import numpy
 
 from core import metric as first
 from core import registry
+from core.documentation.classes import complete as _complete
 from core.metric import (  # noqa: F401 - the same in both
     PCC,
     Accuracy,
@@ -418,3 +419,6 @@ def _above(pred, threshold):
     if threshold.ndim and threshold.shape[-1] != pred.shape[-1]:
         raise AssertionError(f"{threshold.shape[-1]} thresholds for predictions of shape {pred.shape}")
     return pred > threshold
+
+
+_complete(globals())

@@ -1,6 +1,7 @@
 """Losses of detectors, segmentation networks, trackers and of distillation."""
 
 from core import ndarray as nd
+from core.documentation.classes import complete as _complete
 from gluon.block import Block, HybridBlock
 from gluon.loss import L1Loss, Loss, SigmoidBinaryCrossEntropyLoss, _apply_weighting, _reshape_like
 from gluon.loss import SoftmaxCrossEntropyLoss as _CrossEntropy
@@ -396,3 +397,6 @@ class DistillationSoftmaxCrossEntropyLoss(HybridBlock):
         if self._hard_weight == 0:
             return soft
         return (1 - self._hard_weight) * soft + self._hard_weight * self.hard_loss(output, label)
+
+
+_complete(globals())

@@ -49,11 +49,11 @@ def of_function(name: str, function: Callable) -> str:
     prose = section.prose or (computed.prose if computed else inspect.getdoc(function) or "")
     common = sections()["np.*" if name.startswith("np.") else "*"].parameters
     given = [
-        _item(_argument(p), section.parameters.get(p.name) or common.get(p.name))
+        item(_argument(p), section.parameters.get(p.name) or common.get(p.name))
         for p in inspect.signature(function).parameters.values()
         if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
     ]
-    parts = [prose, _block("Parameters", given), examples(section)]
+    parts = [prose, block("Parameters", given), examples(section)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -63,7 +63,7 @@ def _argument(p: inspect.Parameter) -> str:
 
 def examples(section: Section) -> str:
     """The example under its title."""
-    return _block("Examples", [section.example] if section.example else [])
+    return block("Examples", [section.example] if section.example else [])
 
 
 @functools.cache
@@ -107,7 +107,7 @@ def _parameters(op: Operator, section: Section) -> str:
             kind += ", optional"
         if name in op.mutates:
             kind += ", written to"
-        lines.append(_item(f"{'*' * many}{name} : {kind}", section.parameters.get(name)))
+        lines.append(item(f"{'*' * many}{name} : {kind}", section.parameters.get(name)))
     for name, (attribute, default) in op.attrs.items():
         kind = attribute.hint
         if isinstance(attribute, Choice):
@@ -115,11 +115,11 @@ def _parameters(op: Operator, section: Section) -> str:
         elif isinstance(attribute, IntType) and attribute.low > float("-inf"):
             kind += f" from {attribute.low} on"
         kind += ", required" if default is REQUIRED else f", default {default!r}"
-        lines.append(_item(f"{name} : {kind}", section.parameters.get(name) or common.get(name)))
-    return _block("Parameters", lines)
+        lines.append(item(f"{name} : {kind}", section.parameters.get(name) or common.get(name)))
+    return block("Parameters", lines)
 
 
-def _item(head: str, text: str | None) -> str:
+def item(head: str, text: str | None) -> str:
     return f"{head}\n{textwrap.indent(text, '    ')}" if text else head
 
 
@@ -139,7 +139,7 @@ def _returns(op: Operator) -> str:
         facts.append(f"of {op.dtype}")
     elif "dtype" in op.attrs:
         facts.append("of the type `dtype`")
-    return _block("Returns", [_item(kind, ", ".join(facts).capitalize() + "." if facts else None)])
+    return block("Returns", [item(kind, ", ".join(facts).capitalize() + "." if facts else None)])
 
 
 def _notes(op: Operator) -> str:
@@ -164,9 +164,9 @@ def _notes(op: Operator) -> str:
         notes.append(f"Other names: {', '.join(f'`{name}`' for name in aliases)}.")
     if op.attrs:
         notes.append("MXNetError for an unknown keyword or a value of the wrong kind, with the nearest accepted one.")
-    return _block("Notes", notes)
+    return block("Notes", notes)
 
 
-def _block(title: str, items: list[str]) -> str:
+def block(title: str, items: list[str]) -> str:
     """Items under a title; nothing where there are none."""
     return "\n".join([title, "-" * len(title), *items]) if items else ""

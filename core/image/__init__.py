@@ -2,6 +2,7 @@
 
 import sys
 
+from core.documentation.classes import complete as _complete
 from core.image.augment import (
     Augmenter,
     BrightnessJitterAug,
@@ -52,3 +53,5 @@ from core.image.functions import (
 from core.image.iterator import ImageIter
 
 image = sys.modules[__name__]  # in MXNet a module of the package holds what it offers
+
+_complete(globals())

@@ -2,6 +2,7 @@
 
 import sys
 
+from core.documentation.classes import complete as _complete
 from core.io.base import DataBatch, DataDesc, DataIter, FileIter, PrefetchingIter, ResizeIter
 from core.io.file_iters import CSVIter, LibSVMIter, MNISTIter
 from core.io.ndarray_iter import NDArrayIter
@@ -31,3 +32,5 @@ __all__ = [
 ]
 
 io = sys.modules[__name__]  # in MXNet a module of the package holds what it offers
+
+_complete(globals())

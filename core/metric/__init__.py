@@ -10,6 +10,7 @@ import numpy
 
 from core import ndarray, registry
 from core.base import numeric_types, string_types
+from core.documentation.classes import complete as _complete
 from core.metric.base import (
     CompositeEvalMetric,
     CustomMetric,
@@ -23,3 +24,5 @@ from core.metric.base import (
 from core.metric.classification import Accuracy, CrossEntropy, NegativeLogLikelihood, Perplexity, TopKAccuracy
 from core.metric.confusion import F1, MCC, PCC
 from core.metric.regression import MAE, MSE, RMSE, Caffe, Loss, PearsonCorrelation, Torch
+
+_complete(globals())

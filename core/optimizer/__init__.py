@@ -1,5 +1,6 @@
 """Optimizers: rules that change weights by their gradients, and the `Updater` that keeps their states."""
 
+from core.documentation.classes import complete as _complete
 from core.optimizer import contrib, optimizer
 from core.optimizer.adagrad import AdaDelta, AdaGrad, Ftrl, RMSProp
 from core.optimizer.adam import FTML, LAMB, LANS, AdaBelief, Adam, Adamax, AdamW, Nadam
@@ -37,3 +38,5 @@ __all__ = [
     "get_updater",
     "register",
 ]
+
+_complete(globals())

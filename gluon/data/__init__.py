@@ -1,5 +1,6 @@
 """Datasets, samplers and loaders."""
 
+from core.documentation.classes import complete as _complete
 from gluon.data import batchify, dataloader, dataset, sampler, vision
 from gluon.data.dataloader import DataLoader
 from gluon.data.dataset import ArrayDataset, Dataset, RecordFileDataset, SimpleDataset
@@ -13,3 +14,5 @@ from gluon.data.sampler import (
     SplitSampler,
 )
 from gluon.data.streaming import Mixture, Stream
+
+_complete(globals())

@@ -3,6 +3,7 @@
 import importlib
 
 from core.base import UnknownName
+from core.documentation.classes import complete as _complete
 from gluon.block import Block, HybridBlock, SymbolBlock
 from gluon.nn.activations import ELU, GELU, SELU, Activation, LeakyReLU, PReLU, SiLU, Swish
 from gluon.nn.basic_layers import Dense, Dropout, Embedding, Flatten, HybridLambda, Identity, Lambda
@@ -62,3 +63,6 @@ def __getattr__(name: str):
     if name not in _MOVED:
         raise UnknownName("gluon.nn", name, lambda: {*globals(), *_MOVED}, "layer")
     return getattr(importlib.import_module(_MOVED[name]), name)
+
+
+_complete(globals())

@@ -2,6 +2,7 @@
 
 import importlib
 
+from core.documentation.classes import complete as _complete
 from gluon.rnn.modifier_cells import ModifierCell, ResidualCell, ZoneoutCell
 from gluon.rnn.rnn_cell import (
     BidirectionalCell,
@@ -31,3 +32,6 @@ def __getattr__(name: str):
     if name not in _MOVED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module("gluon.contrib.rnn"), name)
+
+
+_complete(globals())

@@ -1,5 +1,6 @@
 """Data sets and what is done to their pictures."""
 
+from core.documentation.classes import complete as _complete
 from gluoncv.data import batchify, dataloader, sampler, transforms
 from gluoncv.data.ade20k.segmentation import ADE20KSegmentation
 from gluoncv.data.base import VisionDataset
@@ -51,3 +52,6 @@ def get_segmentation_dataset(name, **kwargs):
     if name.lower() not in datasets:
         raise KeyError(f"{name!r} is none of the data sets {', '.join(datasets)}")
     return datasets[name.lower()](**kwargs)
+
+
+_complete(globals())

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 
 from core import nd
+from core.documentation.classes import complete as _complete
 from gluon.data import arrays
 from gluoncv.data.feature_sizes import FeatureSizes
 
@@ -181,3 +182,6 @@ def _on_maps(targets, sizes, value):
         canvas[: target.shape[0], : target.shape[1]] = target
         flat.append(canvas.ravel())
     return np.concatenate(flat)
+
+
+_complete(globals())

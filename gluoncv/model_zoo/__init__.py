@@ -1,5 +1,6 @@
 """Networks by name, one module per family."""
 
+from core.documentation.classes import complete as _complete
 from gluon.model_zoo.vision import (
     VGG,
     AlexNet,
@@ -97,3 +98,6 @@ def __getattr__(name):
     `get_model("ssd_512_resnet50_v1_voc", ...)`.
     """
     return by_identifier(name, __name__)
+
+
+_complete(globals())

@@ -1,5 +1,7 @@
 """Data sets, samplers, batchify functions, tokenizers and streams for text."""
 
+from core.documentation.classes import complete as _complete
+
 from . import (
     baidu_ernie_data,
     batchify,
@@ -246,3 +248,5 @@ __all__ = [
     *word_embedding_evaluation.__all__,
     *xlnet.__all__,
 ]
+
+_complete(globals())

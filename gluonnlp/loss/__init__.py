@@ -1,5 +1,7 @@
 """Losses for text."""
 
+from core.documentation.classes import complete as _complete
+
 from .activation_regularizer import ActivationRegularizationLoss, TemporalActivationRegularizationLoss
 from .label_smoothing import LabelSmoothing
 from .loss import MaskedSoftmaxCELoss, MaskedSoftmaxCrossEntropyLoss
@@ -11,3 +13,5 @@ __all__ = [
     "MaskedSoftmaxCELoss",
     "LabelSmoothing",
 ]
+
+_complete(globals())

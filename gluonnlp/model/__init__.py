@@ -1,5 +1,7 @@
 """Networks for text, and how sequences are drawn from them."""
 
+from core.documentation.classes import complete as _complete
+
 from . import (
     adaptive,
     attention_cell,
@@ -127,3 +129,5 @@ __all__ = [
 
 # bert_12_768_12(...) and the like.
 globals().update(registry.builders())
+
+_complete(globals())

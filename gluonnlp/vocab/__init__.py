@@ -1,5 +1,7 @@
 """Vocabularies: tokens to numbers and back, words to characters and subwords."""
 
+from core.documentation.classes import complete as _complete
+
 from .bert import BERTVocab
 from .elmo import ELMoCharVocab
 from .subwords import (
@@ -23,3 +25,5 @@ __all__ = [
     "ELMoCharVocab",
     "BERTVocab",
 ]
+
+_complete(globals())

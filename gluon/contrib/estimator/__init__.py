@@ -1,5 +1,6 @@
 """Training loops that are told what to do by event handlers."""
 
+from core.documentation.classes import complete as _complete
 from gluon.contrib.estimator.batch_processor import BatchProcessor
 from gluon.contrib.estimator.estimator import Estimator
 from gluon.contrib.estimator.event_handler import (
@@ -23,3 +24,5 @@ __all__ = [
     "Estimator", "GradientUpdateHandler", "LoggingHandler", "MetricHandler", "StoppingHandler", "TrainBegin",
     "TrainEnd", "ValidationHandler",
 ]  # fmt: skip
+
+_complete(globals())

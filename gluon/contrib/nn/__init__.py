@@ -1,5 +1,6 @@
 """Layers that MXNet 1.x kept under `gluon.contrib.nn`."""
 
+from core.documentation.classes import complete as _complete
 from gluon.contrib.nn.basic_layers import (
     Concurrent,
     HybridConcurrent,
@@ -10,3 +11,5 @@ from gluon.contrib.nn.basic_layers import (
     SparseEmbedding,
     SyncBatchNorm,
 )
+
+_complete(globals())

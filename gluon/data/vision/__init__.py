@@ -1,5 +1,6 @@
 """Image data sets and transforms."""
 
+from core.documentation.classes import complete as _complete
 from gluon.data.vision import datasets, transforms
 from gluon.data.vision.datasets import (
     CIFAR10,
@@ -10,3 +11,5 @@ from gluon.data.vision.datasets import (
     ImageListDataset,
     ImageRecordDataset,
 )
+
+_complete(globals())

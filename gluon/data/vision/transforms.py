@@ -18,6 +18,7 @@ import numpy as np
 from core import image
 from core.autograd import state
 from core.context import cpu
+from core.documentation.classes import complete as _complete
 from core.dtypes import dtype_name
 from core.ndarray import NDArray
 from core.random import next_key
@@ -613,3 +614,6 @@ def _pair(size: int | Sequence[int]) -> tuple[int, int]:
 
 def _around_one(amount: float) -> tuple[float, float]:
     return max(0.0, 1.0 - amount), 1.0 + amount
+
+
+_complete(globals())

@@ -1,5 +1,6 @@
 """Networks that classify images."""
 
+from core.documentation.classes import complete as _complete
 from gluon.model_zoo.vision.alexnet import AlexNet, alexnet
 from gluon.model_zoo.vision.densenet import DenseNet, densenet121, densenet161, densenet169, densenet201
 from gluon.model_zoo.vision.inception import Inception3, inception_v3
@@ -50,3 +51,5 @@ from gluon.model_zoo.vision.vgg import (
     vgg19,
     vgg19_bn,
 )
+
+_complete(globals())

@@ -1,6 +1,7 @@
 """Transformations of pictures, boxes and masks, and those that networks were trained with (`presets`, `for_model`)."""
 
 from core.base import MXNetError
+from core.documentation.classes import complete as _complete
 from gluoncv.data.transforms import bbox, block, experimental, image, mask, pose, presets, track, video
 from gluoncv.data.transforms.block import RandomCrop, RandomErasing
 
@@ -26,3 +27,6 @@ def for_model(net):
         )
         raise MXNetError(f"{what} not described by one picture; see gluoncv.data.transforms.presets")
     return card.preprocessing.transform()
+
+
+_complete(globals())

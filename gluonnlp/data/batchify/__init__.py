@@ -1,5 +1,7 @@
 """Functions that make one batch of many samples."""
 
+from core.documentation.classes import complete as _complete
+
 from .batchify import Dict, List, NamedTuple, Pad, Stack, Tuple
 from .embedding import EmbeddingCenterContextBatchify
 from .language_model import CorpusBatchify, CorpusBPTTBatchify, StreamBPTTBatchify
@@ -16,3 +18,5 @@ __all__ = [
     "StreamBPTTBatchify",
     "EmbeddingCenterContextBatchify",
 ]
+
+_complete(globals())
