@@ -87,8 +87,12 @@ def _checked(op: Operator, forward: Callable, *tensors, **attrs):
     results = forward(*tensors, **attrs)
     for result in results if isinstance(results, (tuple, list)) else [results]:
         if finite and storage.is_tensor(result) and not storage.is_meta(result):
-            _check_result(op.name, result)
+            _check_result(_called(op), result)
     return results
+
+
+def _called(op: Operator) -> str:
+    return op.name if op.derivative_of is None else f"the gradient of {op.derivative_of.name}"
 
 
 def _checked_rule(rule: Callable, node, heads: list, stepped: bool = False) -> Sequence:

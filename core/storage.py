@@ -273,6 +273,8 @@ def apart(tensor: Tensor) -> Tensor:
     """
     if tensor.is_mkldnn:
         return tensor
+    if tensor.is_meta:
+        return tensor.clone()
     if tensor.is_contiguous() or 0 not in tensor.stride():
         try:
             return copy_on_write(tensor)

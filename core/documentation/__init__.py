@@ -30,9 +30,14 @@ class Section(NamedTuple):
     example: str
 
 
+def section_of(name: str) -> Section | None:
+    """What the texts say of a name, None where they do not."""
+    return sections().get(name)
+
+
 def of_operator(op: Operator) -> str:
     """The docstring of the functions that apply `op`, in the style of NumPy's."""
-    section = sections().get(op.name, Section(op.doc, {}, ""))
+    section = section_of(op.name) or Section(op.doc, {}, "")
     parts = [section.prose or op.doc, _parameters(op, section), _returns(op), _notes(op), examples(section)]
     return "\n\n".join(part for part in parts if part)
 

@@ -78,6 +78,7 @@ class Operator(Facts):
         self.variadic = False
         self.attrs: dict[str, tuple[Attribute, object]] = {}
         self.outputs, self.visible = outputs, visible  # counts, or functions of the attributes
+        self.derivative_of: Operator | None = None  # of whose formula this is a gradient
         self.mutates = frozenset(mutates)  # inputs that the operator writes to
         self.auxiliary = self.mutates if auxiliary is None else frozenset(auxiliary)  # those that are its state
         self.rng, self.train = rng, train  # takes a `key` / the `training` flag besides its attributes
@@ -668,7 +669,7 @@ def _formula_operator(name: str, formula: Formula, parent: Operator) -> Operator
         raise NotImplementedError
 
     op = Operator(name, function)
-    op.doc = f"Gradient of {parent.name}."
+    op.doc, op.derivative_of = f"Gradient of {parent.name}.", parent
     op.inputs = list(formula.inputs)
     op.attrs = {a: parent.attrs.get(a, (attributes.ScalarType(), REQUIRED)) for a in formula.attrs}
     TABLE[name] = op

@@ -53,13 +53,13 @@ def symbols(graph: Graph, inputs: Sequence[str], held: dict[int, Symbol]) -> tup
     return (outputs[0] if len(outputs) == 1 else Group(outputs)), constants
 
 
-def symbol_of(node: Node, inputs: list[Symbol | None], sources: Sources) -> Symbol:
+def symbol_of(node: Node, inputs: list[Symbol | None], sources: Sources | None = None) -> Symbol:
     """An operator of a trace on symbols of its inputs; MXNetError where files cannot hold what it reads.
 
     sources: (input, axis) that have the open lengths.
     """
     op = node.op
-    call = Caller(_Symbol if node.outputs[0].kind._zero_dim else Symbol, sources)
+    call = Caller(_Symbol if node.outputs[0].kind._zero_dim else Symbol, sources or {})
     if any(isinstance(v, Value) and v.opaque for v in node.reads()):
         raise MXNetError(f"{op.name} reads what a kernel keeps, which files cannot hold")
 

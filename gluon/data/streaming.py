@@ -28,6 +28,8 @@ from core.recordio import MXRecordIO
 
 __all__ = ["READERS", "Mixture", "Stream"]
 
+LARGEST = 2**31  # bytes of one file in an archive
+
 
 def read_records(path: str) -> Iterator[bytes]:
     """The records of a RecordIO file."""
@@ -91,6 +93,10 @@ def read_tar(path: str) -> Iterator[dict[str, bytes]]:
                     yield sample
                     sample = {}
                 sample["__key__"] = key
+                if member.size > LARGEST:
+                    raise DamagedFile(
+                        f"{path!r}: {member.name!r} tells {member.size} bytes; {LARGEST} are read at most"
+                    )
                 sample[ending] = archive.extractfile(member).read()
     except tarfile.TarError as error:
         raise DamagedFile(f"{path!r} is damaged: {error}") from error

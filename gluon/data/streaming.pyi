@@ -4,6 +4,8 @@ from typing import Any
 
 from collections.abc import Iterator
 
+LARGEST: int
+
 class Mixture:
     def __iter__(self) -> Iterator: ...
     def load_state(self, state: dict) -> None: ...

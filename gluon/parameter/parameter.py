@@ -82,7 +82,7 @@ class Parameter:
         self.grad_req = grad_req
 
     def __repr__(self):
-        return f"Parameter {self.name} (shape={self.shape}, dtype={dtype_name(self.dtype)})"
+        return f"Parameter {self.name} (shape={self.shape}, dtype={self.dtype})"
 
     # ------------------------------------------------------------------ attributes
     @property

@@ -156,7 +156,7 @@ def test_sparse_gradients(req, times):
 def test_functions_know_builtin_names():
     assert mx.nd.sparse.slice(csr(), begin=(1,), end=(3,)).stype == "csr"
     np.testing.assert_array_equal(mx.nd.sparse.abs(-csr()).asnumpy(), DENSE)
-    assert mx.nd.sparse.abs.__doc__ == "abs of each element."
+    assert mx.nd.sparse.abs.__doc__.startswith("The absolute value of each element")
     np.testing.assert_array_equal(csr()[0:1].asnumpy(), DENSE[:1])
     with pytest.raises(AttributeError, match=r"no function 'sqart'.*sqrt"):
         mx.nd.sparse.sqart  # noqa: B018

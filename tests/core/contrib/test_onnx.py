@@ -320,4 +320,4 @@ def test_without_the_package_users_are_told_how_to_get_it():
         "except ImportError as error:\n    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=os.getcwd(), check=True)
-    assert "pip install onnx" in done.stdout
+    assert "pip install 'gluon-triton[onnx]'" in done.stdout
