@@ -203,21 +203,30 @@ class MultiHeadAttentionCell(AttentionCell):
 
         length: (batch,), how many keys count, or None for all.  causal: query i reads the keys 0 .. i.
         """
-        projected = [p(x) for p, x in ((self.proj_query, query), (self.proj_key, memory), (self.proj_value, memory))]
         base = self._base_cell
-        scale = None if base._scaled else 1.0
-        parts = [F.transpose(F.reshape(x, shape=(0, 0, self._num_heads, -1)), axes=(0, 2, 1, 3)) for x in projected]
-        read = fused_attention(F, *parts, length, causal, scale, base._dropout_layer._rate)
-        return F.reshape(F.transpose(read, axes=(0, 2, 1, 3)), shape=(0, 0, -1))
+        read = fused_attention(
+            F, *self._heads(F, query, memory), length, causal, self._scale, base._dropout_layer._rate
+        )
+        return self._joined(F, read)
 
     def step(self, F, query, caches):
         """What one step (batch, 1, width) reads of itself and those before it, as a causal `attend` gives it last.
 
         caches: of keys and values, and how many steps they hold (`cache_arrays`); this one is written behind them.
         """
-        projected = [p(query) for p in (self.proj_query, self.proj_key, self.proj_value)]
-        parts = [F.transpose(F.reshape(x, shape=(0, 0, self._num_heads, -1)), axes=(0, 2, 1, 3)) for x in projected]
-        read = cached_attention(F, *parts, caches, None if self._base_cell._scaled else 1.0)
+        return self._joined(F, cached_attention(F, *self._heads(F, query, query), caches, self._scale))
+
+    @property
+    def _scale(self):
+        """Of scores, for the fused operator; None is 1 / sqrt(width)."""
+        return None if self._base_cell._scaled else 1.0
+
+    def _heads(self, F, query, memory):
+        """Projected query, key and value (batch, heads, length, width)."""
+        projected = [p(x) for p, x in ((self.proj_query, query), (self.proj_key, memory), (self.proj_value, memory))]
+        return [F.transpose(F.reshape(x, shape=(0, 0, self._num_heads, -1)), axes=(0, 2, 1, 3)) for x in projected]
+
+    def _joined(self, F, read):
         return F.reshape(F.transpose(read, axes=(0, 2, 1, 3)), shape=(0, 0, -1))
 
     def _weights(self, F, query, key, mask):

@@ -281,9 +281,7 @@ class _Conversion:
         dtypes = {**{n: a.dtype.name for n, a in arrays.items()}, **types}
         self.space, opened = _opened(shapes, free)
         try:
-            self.found = infer.arrays(self.entries, known | shapes, dtypes)
-            if free:
-                self.found = infer.arrays(self.entries, known | opened, dtypes)
+            self.found = infer.arrays(self.entries, known | opened, dtypes)
         except MXNetError as error:
             told = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
             raise MXNetError(f"{error}. The in_shapes are, in the order of list_inputs: {told}") from None
