@@ -27,6 +27,8 @@ class Constant(Parameter):
     <NDArray 2 @cpu(0)>, 'null')
     """
 
+    _called = "Constant"
+
     def __init__(self, name, value=None):
         if value is None:
             name, value = "const", name
@@ -41,9 +43,6 @@ class Constant(Parameter):
             init=_ConstantValue(value),
             differentiable=False,
         )
-
-    def __repr__(self):
-        return f"Constant {self.name} (shape={self.shape}, dtype={self.dtype})"
 
     @property
     def grad_req(self):

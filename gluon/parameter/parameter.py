@@ -38,6 +38,7 @@ class Parameter:
     ((2, 3), 'write')
     """
 
+    _called = "Parameter"  # in what is printed
     _channels_last = False  # whether the elements lie in the order that convolutions like
     _scoped = False  # whether a ParameterDict made it, hence whether its name has the prefix of a block
 
@@ -82,7 +83,11 @@ class Parameter:
         self.grad_req = grad_req
 
     def __repr__(self):
-        return f"Parameter {self.name} (shape={self.shape}, dtype={self.dtype})"
+        return self._told(self.dtype)
+
+    def _told(self, dtype) -> str:
+        """Name, shape and `dtype`, which dictionaries of parameters show by its name."""
+        return f"{self._called} {self.name} (shape={self.shape}, dtype={dtype})"
 
     # ------------------------------------------------------------------ attributes
     @property

@@ -43,10 +43,7 @@ class ParameterDict:
     def __repr__(self):
         if self._shown() is not self._params:
             return repr(self._shown())  # a dictionary in MXNet 2
-        lines = "\n".join(
-            f"  {str(p).replace(f'dtype={p.dtype}', f'dtype={dtype_name(p.dtype)}').replace(chr(10), chr(10) + '  ')}"
-            for p in self.values()
-        )
+        lines = "\n".join(f"  {p._told(dtype_name(p.dtype))}" for p in self.values())
         return f"{self._prefix + ' ' if self._prefix else ''}(\n{lines}\n)"
 
     def _repr_html_(self):
