@@ -47,6 +47,7 @@ from core.base import MXNetError
 from core.context import current_context
 from core.dtypes import dtype_name
 from core.operand_errors import FALLBACK_ERRORS, KERNEL_ERRORS, NeedsShape, OperandError, operand_error
+from core.ops.attributes import BOOLS
 from core.ops.registry import NULL, Operator
 from core.ops.storage_types import DENSE
 from core.tape import attach, busy, state
@@ -196,6 +197,8 @@ def _fast_path(
         lines.append(f"tensor = {kernel}({', '.join([*tensors, attrs] if attrs else tensors)})")
     else:
         typed, recorded = "_typed" if op.attrs else "{}", "_recorded"
+        for a in op.tuples:  # (True, 0) equals (1, 0), which may be remembered
+            lines += [f"if type({a}) is tuple and not _BOOLS.isdisjoint(map(type, {a})):", "    raise TypeError"]
         if op.attrs:
             lines.append(f"_kernel, _recorded, _typed = _bound({', '.join(op.attrs)})")
         if op.results != "one" and not several:  # what a gradient reads besides has to be kept, too
@@ -528,7 +531,7 @@ def _refuse(op: Operator, kwargs: dict) -> None:
 
 
 _SCOPE = {
-    "_FALLBACK_ERRORS": FALLBACK_ERRORS, "_NULL": NULL, "_attach": attach, "_busy": busy, "_create": create,
+    "_FALLBACK_ERRORS": FALLBACK_ERRORS, "_BOOLS": BOOLS, "_NULL": NULL, "_attach": attach, "_busy": busy, "_create": create,
     "_gather": _gather, "_new": _new, "_one_kind": _one_kind, "_own": own, "_own_memory": storage.apart,
     "_refuse": _refuse, "_several": _several, "_state": state,
 }  # fmt: skip

@@ -233,6 +233,7 @@ OptShape = Annotated[tuple[int, ...] | None, Optional(ShapeType())]
 OptDType = Annotated[str | None, Optional(DTypeType())]
 OptBool = Annotated[bool | None, Optional(BoolType())]
 OptStr = Annotated[str | None, Optional(StrType())]
+BOOLS = frozenset((bool, np.bool_))  # equal to 0 and 1, but no whole numbers
 _SHAPE, _INT, _DTYPE = ShapeType(), IntType(), DTypeType()
 
 
@@ -240,6 +241,11 @@ def of(annotation: object) -> Attribute:
     """The attribute type in an annotation such as `Float`; one that takes anything where there is none."""
     found = [m for m in getattr(annotation, "__metadata__", ()) if isinstance(m, Attribute)]
     return found[0] if found else Attribute()
+
+
+def is_tuple(kind: Attribute) -> bool:
+    """Whether the values of a type are tuples of whole numbers."""
+    return isinstance(kind.inner if isinstance(kind, Optional) else kind, (ShapeType, AxisType))
 
 
 def is_open(kind: Attribute) -> bool:

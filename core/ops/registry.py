@@ -285,6 +285,11 @@ class Operator(Facts):
             return False
         return not any(attributes.is_open(kind) for kind, _ in self.attrs.values())
 
+    @functools.cached_property
+    def tuples(self) -> list[str]:
+        """The attributes that are tuples of whole numbers."""
+        return [name for name, (kind, _) in self.attrs.items() if attributes.is_tuple(kind)]
+
     def _remembering(self, function: Callable) -> Callable:
         """`function` with a memory, for parsing costs as much as a small kernel; 1, 1.0 and True are kept apart.
 
@@ -293,14 +298,18 @@ class Operator(Facts):
         if any(attributes.is_open(kind) for kind, _ in self.attrs.values()):
             return function
         memory = functools.lru_cache(4096, typed=True)(function)
+        tuples = self.tuples
 
         def remembered(*values, **named):
+            if tuples:  # (True, 0) equals (1, 0), which may be remembered
+                for value in (*values, *named.values()):
+                    if type(value) is tuple and not attributes.BOOLS.isdisjoint(map(type, value)):
+                        return function(*values, **named)
             try:
                 return memory(*values, **named)
             except TypeError:  # a list among the values; or one that does not fit, which is said once more
                 return function(*values, **named)
 
-        remembered.memory = memory  # for callers that go another way after a TypeError
         return remembered
 
     def kept(self, count: int) -> tuple[Sequence[int], Sequence[int], bool]:

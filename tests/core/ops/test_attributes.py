@@ -4,8 +4,9 @@ import numpy as onp
 import pytest
 
 import core as mx
-from core import nd
+from core import nd, symbol
 from core.base import MXNetError
+from core.ops.registry import F
 
 
 def gradient(call, x):
@@ -87,3 +88,18 @@ def test_means_over_windows_longer_than_the_data():
 def test_diagonals_beyond_a_matrix_are_empty(shape, k, want):
     y, grad = gradient(lambda x: nd.diag(x, k=k), nd.ones(shape))
     assert y.shape == want and grad.sum() == y.size
+
+
+@pytest.mark.parametrize("one", [True, onp.True_])
+def test_a_bool_in_a_tuple_is_refused_also_after_the_equal_tuple_of_numbers(one):
+    x = nd.ones((1, 2, 3))
+    calls = [
+        lambda axes: nd.sum(x, axis=axes),
+        lambda axes: F.transpose(x, axes=(*axes, 2)),
+        lambda axes: nd.Pooling(x, kernel=axes[:1], stride=axes[:1]),
+        lambda axes: symbol.sum(symbol.var("x"), axis=axes),
+    ]
+    for call in calls:
+        call((1, 0))
+        with pytest.raises(MXNetError, match="int"):
+            call((one, 0))
