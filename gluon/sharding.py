@@ -21,8 +21,10 @@ UNIT_BYTES = 4 << 20
 STEPS = "steps"  # the entry of a checkpoint that counts updates
 
 
-def shard(params: Sequence[Parameter], net: Block | None, stage: int, optimizer: Optimizer) -> Shards:
-    """Cuts trained parameters, which have values, into parts of all processes.
+def shard(
+    params: Sequence[Parameter], net: Block | None, stage: int, optimizer: Optimizer, mesh: tuple[int, int] | None
+) -> Shards:
+    """Cuts trained parameters, which have values, into parts of the processes of a mesh (replicas, parts).
 
     net: the block whose parameters they are, which stage 3 watches the calls of.
     """
@@ -47,7 +49,7 @@ def shard(params: Sequence[Parameter], net: Block | None, stage: int, optimizer:
         taken.update(keys)
         if keys:
             groups.append([_row(*trained[key]) for key in keys])
-    shards = Shards(groups if stage == 3 else _filled(groups), stage, optimizer)
+    shards = Shards(groups if stage == 3 else _filled(groups), stage, optimizer, mesh)
     unit_of = {row.index: unit for unit in shards.units for row in unit.rows}
     for i, param in trained.values():
         param._unit = unit_of[i] if stage == 3 else None
@@ -58,13 +60,15 @@ def shard(params: Sequence[Parameter], net: Block | None, stage: int, optimizer:
 
 
 def save_shards(folder: str | os.PathLike, shards: Shards) -> None:
-    """Writes the parts of this process; every process calls it."""
+    """Writes the parts of this process; every process calls it, and the first replica has something to write."""
     parts = {}
-    for unit in shards.units:
+    for unit in shards.units if shards.layout.replica == 0 else ():
         arrays = unit.arrays(shards.optimizer)
         here = {row.name: (first, begin, end) for row, first, begin, end in unit.pieces()}
         for row in unit.rows:
-            first, begin, end = here.get(row.name, (row.array.size if row.begin < unit.rank * unit.size else 0, 0, 0))
+            first, begin, end = here.get(
+                row.name, (row.array.size if row.begin < unit.layout.part * unit.size else 0, 0, 0)
+            )
             for kind, array in arrays.items():
                 parts[f"{kind}/{row.name}"] = slices.Slice(row.array.shape, first, storage.bits(array._data[begin:end]))
     here = 0 if communication.rank() else 1

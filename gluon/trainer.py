@@ -53,8 +53,10 @@ class Trainer:
     "dist_sharded" keeps on each process a part of what training needs, by `stage`: 1 of the optimizer's states, 2 of the
     gradients also, 3 of the weights also, which blocks gather before they are called (params are then
     `net.collect_params()`, and parameters are initialized before the Trainer is made). See `core.kvstore.sharded` for
-    the memory. It is for optimizers that treat each element by itself, and one device a process. `save_shards` and
-    `load_shards` are its checkpoints.
+    the memory. It is for optimizers that treat each element by itself, LAMB and LARS, and one device a process. mesh:
+    (replicas, processes that share one), `(2, 8)` for two machines of eight: parts are gathered inside of machines, of
+    neighbouring ranks, and only sums of parts cross between them; None for one replica on all processes. `save_shards`
+    and `load_shards` are its checkpoints.
 
     `step(n)` divides the sum by n: with several processes that is the batch size of all of them together.
 
@@ -80,6 +82,7 @@ class Trainer:
         update_on_kvstore=None,
         clip_global_norm=None,
         stage=None,
+        mesh=None,
     ):
         net = getattr(params, "_block", None)
         if isinstance(params, ParameterDict):
@@ -111,6 +114,7 @@ class Trainer:
         self._init_optimizer(optimizer, optimizer_params or {})
         self._scale = self._optimizer.rescale_grad
         self._stage, self._shards, self._net = _stage(stage, self._kind), None, net
+        self._mesh = _mesh(mesh, self._kind)
         if self._sharded and not any(param._deferred_init for param in self._params):
             self._cut()
         self._arenas: list[Arena] | None = None
@@ -366,7 +370,7 @@ class Trainer:
         """From now on each process keeps its parts."""
         if len(self._contexts) != 1:
             raise NotSupportedError(f"dist_sharded trains one device a process, given {self._contexts}")
-        self._shards = shard(self._params, self._net, self._stage, self._optimizer)
+        self._shards = shard(self._params, self._net, self._stage, self._optimizer, self._mesh)
 
     def _step_shards(self, count, ignore_stale_grad):
         if ignore_stale_grad:
@@ -544,6 +548,17 @@ def _stage(stage, kind) -> int:
     if stage not in (None, 1, 2, 3):
         raise ValueError(f"stage is 1, 2 or 3, got {stage!r}")
     return 2 if stage is None else stage
+
+
+def _mesh(mesh, kind) -> tuple[int, int] | None:
+    """(replicas, parts) of dist_sharded; ValueError where that is something else."""
+    if mesh is None:
+        return None
+    if kind != SHARDED:
+        raise ValueError(f"mesh is for kvstore 'dist_sharded', given {kind!r}")
+    if not isinstance(mesh, (tuple, list)) or len(mesh) != 2 or not all(isinstance(n, int) and n > 0 for n in mesh):
+        raise ValueError(f"mesh is (replicas, processes that share one), got {mesh!r}")
+    return tuple(mesh)
 
 
 def _stale(name, where) -> str:

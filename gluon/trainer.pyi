@@ -32,4 +32,5 @@ class Trainer:
         update_on_kvstore: Any = None,
         clip_global_norm: Any = None,
         stage: Any = None,
+        mesh: Any = None,
     ) -> None: ...

@@ -149,12 +149,16 @@ class Pending:
                     raise _lost(self._what, reason)
 
 
-def new_group(what: str):
-    """A group of all processes for operations that run beside those of other groups, in an order of their own."""
+def new_group(what: str, ranks: Sequence[Sequence[int]] | None = None):
+    """A group for operations that run beside those of other groups, in an order of their own.
+
+    ranks: disjoint sets of processes, which make a group each; None for one of all. Gives that of this process.
+    """
     if size() == 1:
         return None
-    exchange(f"a group for {what}")
-    return dist.new_group(timeout=timedelta(seconds=TIMEOUT))
+    exchange(f"a group for {what} of {'all processes' if ranks is None else [*map(list, ranks)]}")
+    made = [dist.new_group(one, timeout=timedelta(seconds=TIMEOUT)) for one in ranks or [None]]
+    return made[0] if ranks is None else next(group for one, group in zip(ranks, made) if rank() in one)
 
 
 def all_reduce(tensor: torch.Tensor, what: str = "the sum of gradients", group=None) -> Pending:

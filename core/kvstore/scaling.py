@@ -40,20 +40,29 @@ class Mesh:
     """Processes and what joins them.
 
     link: bytes a second that a process sends, over the slowest link that a ring crosses. rate: FLOPs a second of one
-    process, those that it reaches. latency: seconds of a message between neighbours.
+    process, those that it reaches. latency: seconds of a message between neighbours. shards: processes of dist_sharded
+    that share a replica, as `Trainer(mesh=(processes // shards, shards))` says; 0 for all of them. inner: the link
+    between those; 0 for `link`.
     """
 
     processes: int
     link: float
     rate: float
     latency: float = 1e-5
+    shards: int = 0
+    inner: float = 0
+
+    @property
+    def parts(self) -> int:
+        """How many processes share a replica."""
+        return self.shards or self.processes
 
 
 @dataclasses.dataclass(frozen=True)
 class Estimate:
     """Of one process: bytes of weights, gradients and states, bytes sent a step, and seconds a step.
 
-    exposed: seconds of communication that no computation covers. efficiency: of the time that one process would take.
+    sent: in rings of all processes, or of those that share a replica. between: to other replicas. exposed: seconds of communication that no computation covers. efficiency: of the time that one process would take.
     """
 
     weights: float
@@ -62,6 +71,7 @@ class Estimate:
     sent: float
     seconds: float
     exposed: float
+    between: float = 0.0
 
     @property
     def memory(self) -> float:
@@ -78,7 +88,11 @@ def estimate(work: Work, mesh: Mesh, kind: str | int) -> Estimate:
         raise ValueError(f"kind is one of {', '.join(map(repr, KINDS))}, got {kind!r}")
     if mesh.processes < 1:
         raise ValueError(f"a mesh has 1 process or more, got {mesh.processes}")
-    count, stage = mesh.processes, 0 if kind == "dist_sync" else int(kind)
+    stage = 0 if kind == "dist_sync" else int(kind)
+    count = mesh.parts if stage else mesh.processes
+    if mesh.processes % count:
+        raise ValueError(f"{mesh.processes} processes are no replicas of {count}")
+    replicas = mesh.processes // count
     whole = work.parameters * work.width
     part = whole / count
     largest = work.largest * work.width
@@ -90,19 +104,21 @@ def estimate(work: Work, mesh: Mesh, kind: str | int) -> Estimate:
     once = whole * (count - 1) / count  # a reduce-scatter, or an all-gather
     passes = 0 if count == 1 else 3 if stage == 3 else 2
     messages = math.ceil(whole / max(UNIT, largest)) * math.ceil(math.log2(count)) * mesh.latency
-    one = once / mesh.link + messages
+    one = once / (mesh.inner or mesh.link if stage and mesh.shards else mesh.link) + messages
+    between = 2 * part * (replicas - 1) / replicas
+    crossing = between / mesh.link + (2 * math.log2(replicas) * mesh.latency if replicas > 1 else 0)
     forward, backward = FORWARD * computing, (1 - FORWARD) * computing
     if passes == 0:
-        exposed = 0.0
+        exposed = max(0.0, crossing - backward) if stage > 1 else crossing
     elif stage == 0:  # sums on their way in the backward pass
         exposed = max(0.0, 2 * one - backward)
     elif stage == 1:  # sums and gathers in the step
-        exposed = 2 * one
+        exposed = 2 * one + crossing
     elif stage == 2:  # sums in the backward pass, gathers in the step
-        exposed = max(0.0, one - backward) + one
+        exposed = max(0.0, one + crossing - backward) + one
     else:  # gathers before the blocks that wait for them, sums in the backward pass beside them
-        exposed = 2 * one + max(0.0, one - backward)
-    return Estimate(weights, gradients, states, passes * once, forward + backward + exposed, exposed)
+        exposed = 2 * one + max(0.0, one + crossing - backward)
+    return Estimate(weights, gradients, states, passes * once, forward + backward + exposed, exposed, between)
 
 
 # Public figures: parameters, forward FLOPs of a sample or token, and links of one GPU in a machine of eight.
@@ -122,16 +138,21 @@ CASES = {
 }
 
 
+MACHINE, INNER = 8, 200e9  # processes of a machine, and bytes a second between them
+
+
 def table() -> str:
-    """The cases in Markdown, a row for each kind."""
+    """The cases in Markdown, a row for each kind, and for stages 2 and 3 with a replica on each machine."""
     lines = [
-        "| case | kind | weights GB | gradients GB | states GB | sent GB | seconds | exposed | efficiency |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| case | kind | weights GB | gradients GB | states GB | sent GB | between GB | seconds | exposed | efficiency |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, (work, mesh) in CASES.items():
-        for kind in KINDS:
-            e = estimate(work, mesh, kind)
-            sizes = " | ".join(f"{value / 1e9:.2f}" for value in (e.weights, e.gradients, e.states, e.sent))
-            label = kind if kind == "dist_sync" else f"stage {kind}"
+        machines = dataclasses.replace(mesh, shards=MACHINE, inner=INNER)
+        rows = [(kind if kind == "dist_sync" else f"stage {kind}", kind, mesh) for kind in KINDS]
+        rows += [(f"stage {kind}, {mesh.processes // MACHINE} x {MACHINE}", kind, machines) for kind in (2, 3)]
+        for label, kind, where in rows:
+            e = estimate(work, where, kind)
+            sizes = " | ".join(f"{value / 1e9:.2f}" for value in (e.weights, e.gradients, e.states, e.sent, e.between))
             lines.append(f"| {name} | {label} | {sizes} | {e.seconds:.3f} | {e.exposed:.3f} | {e.efficiency:.0%} |")
     return "\n".join(lines)

@@ -10,10 +10,14 @@ its part. What is kept whole besides depends on the stage:
 
 A process sends P (N - 1) / N elements to sum gradients, and as many to gather weights: once a step, in stage 3 once in
 the forward and once in the backward pass.
+
+On a mesh of R replicas of S processes, N = R S, parts are those of S processes, within a machine, and what a process
+has is the same in all replicas: it sends P / S 2 (R - 1) / R elements to them, the sum of its part of the gradients.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 
@@ -30,6 +34,31 @@ from core.optimizer.optimizer import Optimizer
 from core.tape import Leaf
 
 UNDER_WAY = 2  # units whose gradients are on their way at a time
+
+
+@dataclasses.dataclass
+class Layout:
+    """Where this process stands on a mesh: process r has part r % shards in replica r // shards."""
+
+    replicas: int
+    shards: int
+
+    def __post_init__(self):
+        count = communication.size()
+        if min(self.replicas, self.shards) < 1 or self.replicas * self.shards != count:
+            raise ValueError(
+                f"mesh is (replicas, processes that share one) for all {count} processes, got "
+                f"{(self.replicas, self.shards)}"
+            )
+        self.part, self.replica = communication.rank() % self.shards, communication.rank() // self.shards
+
+    def join(self, what: str) -> None:
+        """Makes the groups in which processes communicate."""
+        inside = [[r * self.shards + s for s in range(self.shards)] for r in range(self.replicas)]
+        between = [list(ranks) for ranks in zip(*inside)]
+        self.gathers = communication.new_group(f"weights of {what}", inside)
+        self.sums = communication.new_group(f"gradients of {what}", inside)
+        self.totals = communication.new_group(f"replicas of {what}", between) if self.replicas > 1 else None
 
 
 @dataclasses.dataclass
@@ -52,14 +81,13 @@ class Unit:
     weight, gradient: flat arrays of the part.
     """
 
-    def __init__(self, rows: list[Row], stage: int):
-        self.rows, self.stage = rows, stage
-        self.rank, count = communication.rank(), communication.size()
+    def __init__(self, rows: list[Row], stage: int, layout: Layout):
+        self.rows, self.stage, self.layout = rows, stage, layout
         begin = 0
         for row in rows:
             row.begin = begin
             begin += row.array.size
-        self.size = -(-begin // count)
+        self.size = -(-begin // layout.shards)
         self.context = rows[0].array.context
         flat = self._joined([row.array._data for row in rows])
         self.flat = flat if stage < 3 else None
@@ -67,8 +95,7 @@ class Unit:
         self.flat_gradient, self.gradient, self.state = None, None, None
         self.users = 0  # blocks that are being called
         self.got: set[int] = set()  # leaves whose gradients came since they were sent last
-        self.sent, self._pending = False, None
-        self._gather_group = self._sum_group = None
+        self.sent, self._pending, self._total = False, None, None
         if stage == 1:
             self.flat_gradient = self._joined([row.leaf.grad._data for row in rows])
             self.gradient = self._wrap(self._part(self.flat_gradient))
@@ -82,17 +109,13 @@ class Unit:
         else:
             self._show(flat)
 
-    def join(self, gathers, sums) -> None:
-        """The groups of processes in which it communicates."""
-        self._gather_group, self._sum_group = gathers, sums
-
     # ------------------------------------------------------------------ weights
 
     def wake(self) -> None:
         """The arrays hold their values."""
         if self.flat is None:
-            flat = storage.flat(self.size * communication.size(), self.weight._data)
-            communication.gather_parts(flat, self.weight._data, self._gather_group).wait()
+            flat = storage.flat(self.size * self.layout.shards, self.weight._data)
+            communication.gather_parts(flat, self.weight._data, self.layout.gathers).wait()
             self.flat = flat
             self._show(flat)
 
@@ -109,7 +132,7 @@ class Unit:
 
     def begin_gather(self):
         """After an update: the parts of the other processes, and what to wait for."""
-        return communication.gather_parts(self.flat, self.weight._data, self._gather_group)
+        return communication.gather_parts(self.flat, self.weight._data, self.layout.gathers)
 
     def _show(self, flat) -> None:
         for row, view in zip(self.rows, self._views(flat)):
@@ -120,7 +143,7 @@ class Unit:
     def send(self) -> None:
         """Begins to sum the gradients; whole ones are released."""
         if self.stage == 1:
-            self._pending = communication.reduce_scatter(self.gradient._data, self.flat_gradient, self._sum_group)
+            self._pending = communication.reduce_scatter(self.gradient._data, self.flat_gradient, self.layout.sums)
             return
         flat = self._joined([row.leaf.grad._data for row in self.rows])
         for row in self.rows:
@@ -128,16 +151,25 @@ class Unit:
         part = storage.flat(self.size, flat)
         self.gradient, self.sent = self._wrap(part), True
         self.got.clear()
-        self._pending = communication.reduce_scatter(part, flat, self._sum_group)
+        self._pending = communication.reduce_scatter(part, flat, self.layout.sums)
         self.flat_gradient = flat  # which the operation reads
 
     def wait(self) -> None:
-        """The part of the gradient is the sum over processes."""
+        """The part of the gradient is the sum over processes of this replica; begins that over replicas."""
         if self._pending is not None:
             self._pending.wait()
             self._pending = None
             if self.stage > 1:
                 self.flat_gradient = None
+            if self.layout.replicas > 1:
+                self._total = communication.all_reduce(self.gradient._data, group=self.layout.totals)
+
+    def wait_for_replicas(self) -> None:
+        """The part of the gradient is the sum over all processes."""
+        self.wait()
+        if self._total is not None:
+            self._total.wait()
+            self._total = None
 
     def _release(self, row: Row) -> None:
         """The next backward pass gives the gradient new memory."""
@@ -149,7 +181,7 @@ class Unit:
 
     def pieces(self) -> Iterator[tuple[Row, int, int, int]]:
         """(row, its first element, begin, end) of what lies in this process's part."""
-        first = self.rank * self.size
+        first = self.layout.part * self.size
         for row in self.rows:
             begin, end = max(row.begin, first), min(row.begin + row.array.size, first + self.size)
             if begin < end:
@@ -172,17 +204,25 @@ class Unit:
         if self.state is None:
             self.state = optimizer.create_state_multi_precision(self.rows[0].index, self.weight)
 
-    def update(self, optimizer: Optimizer, t: int) -> None:
-        """One update of the part."""
+    def update(self, optimizer: Optimizer, t: int) -> tuple | None:
+        """One update of the part; the steps of it, with what they yield first, where it goes by norms (`_parts`)."""
         self.prepare(optimizer)
         state, where = self.state, {}
         if optimizer.multi_precision and dtype_name(self.weight.dtype) in HALF:
             state, master = self.state if optimizer.master_last else reversed(self.state)
             where["w32"] = master._data
         segments = self._segments(optimizer)
+        arrays, rates = (self.weight, self.gradient, state), (optimizer.learning_rate, optimizer.wd, t)
+        if optimizer.by_norms:
+            steps = optimizer._parts([row.index for row, *_ in self.pieces()], *arrays, *rates, segments, **where)
+            return (steps, next(steps)) if segments else None
         if any(rest != [1.0, 1.0] for _, _, *rest in segments):
             where["segments"] = segments
-        optimizer._rule(self.weight, self.gradient, state, optimizer.learning_rate, optimizer.wd, t, **where)
+        optimizer._rule(*arrays, *rates, **where)
+        return None
+
+    def changed(self) -> None:
+        """The part was updated."""
         if self.flat is not None:
             storage.count_change([row.array._data for row in self.rows])
 
@@ -194,7 +234,7 @@ class Unit:
         ]
 
     def _joined(self, tensors: Sequence):
-        flat = storage.flat(self.size * communication.size(), tensors[0])
+        flat = storage.flat(self.size * self.layout.shards, tensors[0])
         end = 0
         for tensor, view in zip(tensors, self._views(flat)):
             view.copy_(tensor)
@@ -206,7 +246,7 @@ class Unit:
         return [flat[row.begin : row.begin + row.array.size].view(row.array.shape) for row in self.rows]
 
     def _part(self, flat):
-        return flat[self.rank * self.size : (self.rank + 1) * self.size]
+        return flat[self.layout.part * self.size : (self.layout.part + 1) * self.size]
 
     def _wrap(self, tensor) -> NDArray:
         return NDArray._wrap(tensor, self.context)
@@ -215,21 +255,30 @@ class Unit:
 class Shards:
     """All units of a trainer; the hook of their marked arrays in stages 2 and 3.
 
-    rows: parameters, in groups that belong together: those of a layer, which stage 3 gathers at once.
+    groups: parameters that belong together: those of a layer, which stage 3 gathers at once. mesh: (replicas, processes
+    that share one); None for one replica on all processes.
     """
 
-    def __init__(self, groups: Sequence[Sequence[Row]], stage: int, optimizer: Optimizer):
-        if not (optimizer.elementwise and optimizer.master_in_kernel and type(optimizer)._updates_by_rule()):
+    def __init__(
+        self,
+        groups: Sequence[Sequence[Row]],
+        stage: int,
+        optimizer: Optimizer,
+        mesh: tuple[int, int] | None = None,
+    ):
+        takes_parts = (optimizer.elementwise and optimizer.master_in_kernel) or optimizer.by_norms
+        if not (takes_parts and type(optimizer)._updates_by_rule()):
             raise NotSupportedError(
                 f"dist_sharded updates parts of parameters, and {type(optimizer).__name__} needs whole ones: use an "
-                "optimizer that treats each element by itself, such as adam or sgd, or kvstore dist_sync"
+                "optimizer that treats each element by itself, such as adam or sgd, or goes by norms as lamb and lars "
+                "do, or kvstore dist_sync"
             )
         self.stage, self.optimizer, self._steps = stage, optimizer, 0
-        gathers, sums = (communication.new_group(f"{what} of a sharded trainer") for what in ("weights", "gradients"))
-        self.units = [Unit(rows, stage) for group in groups for rows in _by_dtype(group)]
+        self.layout = Layout(*(mesh or (1, communication.size())))
+        self.layout.join("a sharded trainer")
+        self.units = [Unit(rows, stage, self.layout) for group in groups for rows in _by_dtype(group)]
         self._unit_of: dict[int, Unit] = {}
         for unit in self.units:
-            unit.join(gathers, sums)
             for row in unit.rows:
                 self._unit_of[id(row.leaf)] = unit
                 if stage > 1:
@@ -321,8 +370,10 @@ class Shards:
                 )
             if unit.stage == 1 or not unit.sent:
                 self._send(unit)
-        for unit in self.units:
+        for unit in self._order:
             unit.wait()
+        for unit in self._order:
+            unit.wait_for_replicas()
         self._under_way.clear()
         if not self._steps and self.stage > 1:
             self._learn_order()
@@ -339,7 +390,7 @@ class Shards:
         """The sum of the squares of all gradients."""
         own = [unit.gradient for unit in self.units]
         total = nd.multi_sum_sq(*own, num_arrays=len(own)).sum().reshape((1,))
-        return float(all_sum(total.as_in_context(nd.cpu())).asnumpy()[0])
+        return float(all_sum(total.as_in_context(nd.cpu())).asnumpy()[0]) / self.layout.replicas
 
     @property
     def steps(self) -> int:
@@ -361,8 +412,13 @@ class Shards:
             optimizer._set_current_context(unit.context.device_id)
             optimizer._index_update_count.update(dict.fromkeys([row.index for row in unit.rows], t))
         optimizer.num_update = max(optimizer.num_update, t)
+        if optimizer.by_norms:
+            self._update_by_norms(t)
+        else:
+            for unit in self.units:
+                unit.update(optimizer, t)
         for unit in self.units:
-            unit.update(optimizer, t)
+            unit.changed()
         self._gather()
         for unit in self.units:
             unit.sent = False
@@ -370,6 +426,36 @@ class Shards:
                 unit.gradient = None
             for row in unit.rows:
                 row.leaf.fresh = False
+
+    def _update_by_norms(self, t: int) -> None:
+        """One update by an optimizer that goes by norms of whole parameters: one sum over processes is of all of them."""
+        optimizer = self.optimizer
+        optimizer._begin_parts(self._groups())
+        wide = "float64" if any(unit.weight.dtype == np.float64 for unit in self.units) else "float32"
+        squares = nd.zeros((2, sum(len(unit.rows) for unit in self.units)), self.units[0].context, wide)
+        running, column = [], 0
+        for unit in self.units:
+            numbers = {id(row): column + k for k, row in enumerate(unit.rows)}
+            here = [numbers[id(row)] for row, *_ in unit.pieces()]
+            column += len(unit.rows)
+            if (begun := unit.update(optimizer, t)) is not None:
+                steps, own = begun
+                for k, values in enumerate(own):
+                    squares[k, here[0] : here[-1] + 1] = unit._wrap(values).astype(wide, copy=False)
+                running.append((steps, here))
+        squares = all_sum(squares) / self.layout.replicas
+        for steps, here in running:
+            whole = [squares[k, here[0] : here[-1] + 1].copy()._data for k in range(2)]
+            with contextlib.suppress(StopIteration):
+                steps.send(whole)
+
+    def _groups(self) -> list[list[int]]:
+        """The indices of parameters in the groups in which `Updater` gives them to the optimizer."""
+        by_dtype: dict = {}
+        for row in sorted((row for unit in self.units for row in unit.rows), key=lambda row: row.index):
+            by_dtype.setdefault(row.array.dtype, []).append(row.index)
+        count = self.optimizer.aggregate_num or 1
+        return [found[k : k + count] for found in by_dtype.values() for k in range(0, len(found), count)]
 
     def _gather(self) -> None:
         """After a change of the parts: the weights are those of all processes."""

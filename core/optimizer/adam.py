@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 from core.kernels import optimizer as kernels
@@ -179,6 +180,7 @@ class LAMB(_Moments):
     """
 
     elementwise = False
+    by_norms = True
 
     def __init__(
         self,
@@ -197,6 +199,12 @@ class LAMB(_Moments):
         self.bias_correction = bias_correction
 
     def _rule(self, weight, grad, state, lr, wd, t, w32=None):
+        steps = self._parts((), weight, grad, state, lr, wd, t, None, w32)
+        own = next(steps)  # the parts are whole
+        with contextlib.suppress(StopIteration):
+            steps.send(own)
+
+    def _parts(self, indices, weight, grad, state, lr, wd, t, segments, w32=None):
         mean, var = state
         master = weight._data if w32 is None else w32
         update = kernels.lamb_phase1(
@@ -211,10 +219,12 @@ class LAMB(_Moments):
             self.epsilon,
             self.bias_correction,
             **self._scaling(),
+            segments=segments,
         )
-        norms = kernels.sum_squares(master).sqrt_(), kernels.sum_squares(update).sqrt_()
+        squares = yield kernels.sum_squares(master, segments), kernels.sum_squares(update, segments)
+        norms = [square.sqrt_() for square in squares]
         bounds = self.lower_bound or None, self.upper_bound or None
-        kernels.lamb_phase2_(weight._data, update, *norms, lr, *bounds, w32=w32)
+        kernels.lamb_phase2_(weight._data, update, *norms, lr, *bounds, w32=w32, segments=segments)
 
 
 @register

@@ -146,6 +146,7 @@ class FTML(Optimizer):
     epsilon: Any
 
 class LAMB(_Moments):
+    by_norms: bool
     elementwise: bool
     def __init__(
         self,

@@ -35,6 +35,8 @@ class Optimizer:
     # Whether the elements of a weight are updated independently of each other, so that many parameters may lie in one
     # flat array.
     elementwise = True
+    # Whether `_parts` updates parts of weights by the norms of whole ones.
+    by_norms = False
     # Where the master copy stands in a state: (state, master) or (master, state).
     master_last = False
     # Whether `_rule` takes the master copy as `w32`.
@@ -130,6 +132,17 @@ class Optimizer:
         weight, and `segments`, the parts (start, stop, lr_mult, wd_mult) of a flat weight.
         """
         raise NotImplementedError(f"{type(self).__name__} defines none of step, fused_step and update")
+
+    def _begin_parts(self, groups):
+        """A step by `_parts` begins; groups: the indices of all parameters, as one `update` takes them together."""
+
+    def _parts(self, indices, weight, grad, state, lr, wd, t, segments, **where):
+        """`_rule` for parts of parameters in a flat weight, where it goes by norms of whole parameters.
+
+        A generator that yields two tensors of sums of squares, of an element for each segment, and is sent those of the
+        whole parameters. indices: the parameters of the segments.
+        """
+        raise NotImplementedError(f"{type(self).__name__} defines no update of parts")
 
     def _adapt(self, index, weight, grad, lrs, wds):
         """The rates of a group of parameters, for methods that adapt them to the arrays."""

@@ -5,6 +5,7 @@ from typing import Any
 HALF: tuple
 
 class Optimizer:
+    by_norms: bool
     @staticmethod
     def create_optimizer(name: Any, **kwargs: Any) -> Any: ...
     def create_state(self, index: Any, weight: Any) -> Any: ...

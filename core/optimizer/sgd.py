@@ -185,6 +185,7 @@ class LARS(_Momentum):
     """
 
     elementwise = False
+    by_norms = True
 
     def __init__(
         self, momentum=0.0, lazy_update=True, eta=0.001, eps=0, momentum_correction=True, *, epsilon=None, **kwargs
@@ -199,6 +200,7 @@ class LARS(_Momentum):
         self.eps = eps if epsilon is None else epsilon
         self.last_lr = None
         self.cur_lr = None
+        self._momenta = {}
 
     def _decays(self, name):
         return name.endswith("_weight")
@@ -210,22 +212,44 @@ class LARS(_Momentum):
         return [rate * self._multiplier(i, "lr_mult") for i in indices]
 
     def _adapt(self, index, weight, grad, lrs, wds):
-        plain = [str(self.idx2name.get(i, i)).endswith(("gamma", "beta", "bias")) for i in index]
-        rows = zip(plain, weight, grad, lrs, wds)
-        return [lr if p else lr * self._trust(w, g, wd) for p, w, g, lr, wd in rows]
+        rows = zip(index, weight, grad, lrs, wds)
+        return [lr if self._is_plain(i) else lr * self._trust(_norm(w), _norm(g), wd) for i, w, g, lr, wd in rows]
 
     def _rule(self, weight, grad, state, lr, wd, t, **where):
         if state is None:
             kernels.sgd_(weight._data, grad._data, lr, wd, **self._scaling(), **where)
             return
-        momentum = self.momentum
-        if self.momentum_correction and self.last_lr:
-            momentum *= self.cur_lr / self.last_lr
-        kernels.sgd_momentum_(weight._data, grad._data, state._data, lr, wd, momentum, **self._scaling(), **where)
+        arrays = weight._data, grad._data, state._data
+        kernels.sgd_momentum_(*arrays, lr, wd, self._corrected_momentum(), **self._scaling(), **where)
 
-    def _trust(self, weight, grad, wd):
-        weight_norm = _norm(weight)
-        grad_norm = _norm(grad) * self.rescale_grad
+    def _begin_parts(self, groups):
+        for group in groups:
+            self._get_lrs(group)
+            self._momenta.update(dict.fromkeys(group, self._corrected_momentum()))
+
+    def _parts(self, indices, weight, grad, state, lr, wd, t, segments, **where):
+        squares = yield kernels.sum_squares(weight._data, segments), kernels.sum_squares(grad._data, segments)
+        runs: dict[float, list] = {}  # by momentum
+        for i, segment, w, g in zip(indices, segments, *(square.sqrt_().tolist() for square in squares)):
+            begin, end, lr_mult, wd_mult = segment
+            trust = 1.0 if self._is_plain(i) else self._trust(w, g, wd * wd_mult)
+            runs.setdefault(self._momenta[i], []).append((begin, end, lr_mult * trust, wd_mult))
+        arrays, how = (weight._data, grad._data), self._scaling() | where
+        for momentum, parts in runs.items():
+            if state is None:
+                kernels.sgd_(*arrays, lr, wd, segments=parts, **how)
+            else:
+                kernels.sgd_momentum_(*arrays, state._data, lr, wd, momentum, segments=parts, **how)
+
+    def _corrected_momentum(self):
+        corrects = self.momentum_correction and self.last_lr
+        return self.momentum * (self.cur_lr / self.last_lr) if corrects else self.momentum
+
+    def _is_plain(self, index):
+        return str(self.idx2name.get(index, index)).endswith(("gamma", "beta", "bias"))
+
+    def _trust(self, weight_norm, grad_norm, wd):
+        grad_norm *= self.rescale_grad
         if weight_norm > 0 and grad_norm > 0:
             return self.eta * weight_norm / (grad_norm + wd * weight_norm + self.eps)
         return 1.0

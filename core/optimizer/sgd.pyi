@@ -33,6 +33,7 @@ class _Momentum(Optimizer):
     momentum: float
 
 class LARS(_Momentum):
+    by_norms: bool
     elementwise: bool
     def __init__(
         self,

@@ -49,3 +49,15 @@ def test_the_page_holds_the_table():
     scope: dict = {}
     exec(page.split("```python\n")[1].split("```")[0], scope)
     assert scope["step"].sent == pytest.approx(2 * 4 * 25.6e6 * 7 / 8)
+
+
+def test_replicas_within_machines():
+    """32 processes of 8 a machine: rings of 8 on the inner link, an eighth of the gradients between 4 machines."""
+    work = Work(1e6, flops=0)
+    mesh = Mesh(32, link=1e6, rate=1, latency=0, shards=8, inner=1e8)
+    step = estimate(work, mesh, 2)
+    assert (step.sent, step.between) == pytest.approx((2 * 4e6 * 7 / 8, 2 * 4e6 / 8 * 3 / 4))
+    assert step.seconds == pytest.approx(step.sent / 1e8 + step.between / 1e6)
+    assert step.memory == estimate(work, Mesh(8, link=1, rate=1), 2).memory
+    with pytest.raises(ValueError, match="30 processes are no replicas of 8"):
+        estimate(work, Mesh(30, 1, 1, shards=8), 2)

@@ -6,11 +6,13 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 
 import core as mx
 import gluon
 from core import autograd, nd
 from core.kernels import communication
+from core.kvstore import scaling
 from core.kvstore import sharded as sharded_units
 from gluon import nn
 from tests.support import ranks
@@ -104,6 +106,58 @@ def test_hybridized(small_units):
     alike(run(2, sharded, 3, "adam", True), alone())
 
 
+BY_NORMS = {  # whose schedule moves the rate, which LARS's momentum follows
+    "lamb": lambda: {"learning_rate": 0.01, "wd": 0.02, "upper_bound": 1.5},
+    "lars": lambda: {
+        "wd": 0.02, "momentum": 0.9, "eta": 0.5,
+        "lr_scheduler": mx.lr_scheduler.FactorScheduler(2, 0.5, base_lr=0.4),
+    },
+}  # fmt: skip
+JOBS = [("lamb", 1, {}), ("lamb", 3, {"clip_global_norm": 0.02}), ("lars", 2, {}), ("lars", 3, {})]
+
+
+def by_norms(rank, jobs, mesh=None):
+    found = []
+    for optimizer, stage, more in jobs:
+        net = network(rank)
+        kind = {"kvstore": "dist_sharded", "stage": stage, "mesh": mesh} | more
+        train(
+            net,
+            gluon.Trainer(net.collect_params(), optimizer, BY_NORMS[optimizer](), **kind),
+            4,
+            rank,
+            communication.size(),
+        )
+        found.append(weights(net))
+    return found
+
+
+@pytest.mark.parametrize(("count", "mesh"), [(2, None), (4, None), (4, (2, 2))])
+def test_norms_of_whole_parameters(count, mesh, small_units):
+    results = run(count, by_norms, JOBS, mesh)
+    for k, (optimizer, _, more) in enumerate(JOBS):
+        net = network()
+        train(net, gluon.Trainer(net.collect_params(), optimizer, BY_NORMS[optimizer](), **more), 4)
+        alike([found if isinstance(found, str) else found[k] for found in results], weights(net))
+
+
+def on_a_mesh(rank, mesh):
+    return [
+        sharded(rank, 1, mesh=mesh),
+        sharded(rank, 2, "sgd", mesh=mesh, clip_global_norm=0.05),
+        sharded(rank, 3, mesh=mesh),
+        sharded(rank, 3, "adam", True, mesh=mesh),
+    ]
+
+
+@pytest.mark.parametrize(("count", "mesh"), [(4, (2, 2)), (2, (2, 1))])
+def test_replicas_of_shards(count, mesh, small_units):
+    results = run(count, on_a_mesh, mesh)
+    expected = [alone(), alone("sgd", clip_global_norm=0.05), alone(), alone()]
+    for k, values in enumerate(expected):
+        alike([found if isinstance(found, str) else found[k] for found in results], values)
+
+
 def clipped(rank, stage):
     return sharded(rank, stage, "sgd", clip_global_norm=0.05)
 
@@ -176,11 +230,11 @@ def deep():
     return net
 
 
-def measured(rank, stage):
+def measured(rank, stage, mesh=None):
     gc.freeze()  # what the process was born with, other tests' arrays among it, is none of its own
     net = deep()
-    trainer = gluon.Trainer(net.collect_params(), "adam", ADAM, kvstore="dist_sharded", stage=stage)
-    x, sent, begin = nd.ones((2, WIDTH)), [], communication._begin
+    trainer = gluon.Trainer(net.collect_params(), "adam", ADAM, kvstore="dist_sharded", stage=stage, mesh=mesh)
+    x, sent, between, begin = nd.ones((2, WIDTH)), [], [], communication._begin
 
     def step():
         with autograd.record():
@@ -195,19 +249,19 @@ def measured(rank, stage):
 
     def counted(what, tensor, operation, *rest, **more):
         if operation in operations:
-            whole = max((t for t in rest if hasattr(t, "nbytes")), key=lambda t: t.nbytes)
-            sent.append(whole.nbytes * (communication.size() - 1) // communication.size())
+            whole, part = (pick(t.nbytes for t in rest if hasattr(t, "nbytes")) for pick in (max, min))
+            sent.append(whole - part)  # to processes of this replica
+        elif operation is torch.distributed.all_reduce and rest[0].nbytes > 4096:
+            between.append(2 * rest[0].nbytes * (mesh[0] - 1) // mesh[0])
         return begin(what, tensor, operation, *rest, **more)
 
     communication._begin = counted
     during = step()
-    return during, held(), sum(sent)
+    return during, held(), sum(sent), sum(between)
 
 
 def held():
     """Bytes of all tensors that this process made, those of a few elements aside."""
-    import torch
-
     gc.collect()
     found = {}
     with warnings.catch_warnings():
@@ -225,20 +279,31 @@ def test_memory_and_bytes_are_those_of_the_formula(count, stage, monkeypatch):
     monkeypatch.setattr("gluon.sharding.UNIT_BYTES", 4 * WIDTH**2)
     many = 4 * LAYERS * WIDTH**2
     whole, parts = {1: (2, 2), 2: (1, 2), 3: (0, 3)}[stage]
-    for during, memory, sent in run(count, measured, stage):
+    for during, memory, sent, between in run(count, measured, stage):
         # After the backward pass: the parts of gradients, and whole ones of the units that are under way.
         gradients = 0 if stage == 1 else many * (1 / count + sharded_units.UNDER_WAY / LAYERS)
         assert during == pytest.approx(many * (whole + parts / count) + gradients, rel=0.1)
         assert memory == pytest.approx(many * (whole + parts / count), rel=0.1)
         assert sent == pytest.approx((3 if stage == 3 else 2) * many * (count - 1) / count, rel=0.01)
+        assert between == 0
+
+
+def test_memory_and_bytes_of_replicas_are_those_of_the_formula(monkeypatch):
+    monkeypatch.setattr("gluon.sharding.UNIT_BYTES", 4 * WIDTH**2)
+    work = scaling.Work(LAYERS * WIDTH**2, flops=0, largest=WIDTH**2)
+    expected = scaling.estimate(work, scaling.Mesh(4, link=1, rate=1, shards=2), 2)
+    for _, memory, sent, between in run(4, measured, 2, (2, 2)):
+        assert memory == pytest.approx(4 * LAYERS * WIDTH**2 * (1 + 2 / 2), rel=0.1)
+        assert sent == pytest.approx(expected.sent, rel=0.01)
+        assert between == pytest.approx(expected.between, rel=0.01)
 
 
 # ---------------------------------------------------------------- checkpoints
 
 
-def saves(rank, stage, folder):
+def saves(rank, stage, folder, mesh=None):
     net = network(rank)
-    trainer = gluon.Trainer(net.collect_params(), "adam", ADAM, kvstore="dist_sharded", stage=stage)
+    trainer = gluon.Trainer(net.collect_params(), "adam", ADAM, kvstore="dist_sharded", stage=stage, mesh=mesh)
     train(net, trainer, 2, rank, communication.size())
     trainer.save_shards(folder)
     net.save_parameters(f"{folder}/whole-{rank}.params")
@@ -253,10 +318,10 @@ def loads(rank, stage, folder):
     return weights(net)
 
 
-@pytest.mark.parametrize(("before", "after"), [((3, 2), (2, 3)), ((2, 3), (4, 1))])
+@pytest.mark.parametrize(("before", "after"), [((3, 2), (2, 3)), ((2, 3), (4, 1)), ((4, 3, (2, 2)), (2, 2))])
 def test_checkpoints_load_with_other_numbers_of_processes(before, after, tmp_path, small_units):
-    count, stage = before
-    alike(run(count, saves, stage, str(tmp_path)), alone(steps=2))
+    count, stage, *mesh = before
+    alike(run(count, saves, stage, str(tmp_path), *mesh), alone(steps=2))
     net = network(3)
     net.load_parameters(f"{tmp_path}/whole-1.params")
     for name, values in alone(steps=2).items():
@@ -270,8 +335,10 @@ def test_checkpoints_load_with_other_numbers_of_processes(before, after, tmp_pat
 
 def refused(rank, what):
     net = network()
-    if what == "lamb":
-        gluon.Trainer(net.collect_params(), "lamb", kvstore="dist_sharded")
+    if what == "lans":
+        gluon.Trainer(net.collect_params(), "lans", kvstore="dist_sharded")
+    elif what == "mesh":
+        gluon.Trainer(net.collect_params(), "sgd", kvstore="dist_sharded", mesh=(2, 2))
     elif what == "a list":
         gluon.Trainer(list(net.collect_params().values()), "sgd", kvstore="dist_sharded", stage=3)
     else:
@@ -290,7 +357,8 @@ def refused(rank, what):
 @pytest.mark.parametrize(
     ("what", "text"),
     [
-        ("lamb", "LAMB needs whole ones"),
+        ("lans", "LANS needs whole ones"),
+        ("mesh", "for all 2 processes, got (2, 2)"),
         ("a list", "give the Trainer net.collect_params() as it is"),
         ("states", "use save_shards and load_shards"),
         ("set", "parameter 'net_body_dense0_bias' lies on several processes"),
@@ -305,5 +373,7 @@ def test_what_shards_cannot_do(what, text):
 def test_a_stage_is_for_shards():
     with pytest.raises(ValueError, match="stage is for kvstore 'dist_sharded', given 'device'"):
         gluon.Trainer(network().collect_params(), "sgd", stage=1)
+    with pytest.raises(ValueError, match="mesh is for kvstore 'dist_sharded', given 'device'"):
+        gluon.Trainer(network().collect_params(), "sgd", mesh=(2, 2))
     with pytest.warns(UserWarning, match="trains alone"), pytest.raises(ValueError, match="1, 2 or 3, got 4"):
         gluon.Trainer(network().collect_params(), "sgd", kvstore="dist_sharded", stage=4)
