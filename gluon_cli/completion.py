@@ -50,7 +50,10 @@ def words(made: argparse.ArgumentParser) -> dict[str, list[str]]:
     (commands,) = (action for action in made._actions if isinstance(action, argparse._SubParsersAction))
     found = {}
     for name, command in commands.choices.items():
-        options = [word for action in command._actions for word in action.option_strings if word.startswith("--")]
         choices = [c for action in command._actions if not action.option_strings for c in action.choices or ()]
+        nested = [choice for action in command._actions if isinstance(action, argparse._SubParsersAction)
+                  for choice in action.choices.values()]  # fmt: skip
+        actions = [action for parser in (command, *nested) for action in parser._actions]
+        options = dict.fromkeys(w for action in actions for w in action.option_strings if w.startswith("--"))
         found[name] = [*choices, *options]
     return found

@@ -15,12 +15,10 @@ from gluon_cli.answer import Answer, columns
 
 # Import name of a package -> (name of its distribution, the extra that brings it, what it is for)
 OPTIONAL = {
-    "PIL": ("pillow", "cv", "reading pictures"),
     "matplotlib": ("matplotlib", "cv", "drawing detections"),
     "scipy": ("scipy", "cv", "some metrics"),
     "pycocotools": ("pycocotools", "cv", "COCO's data and metrics"),
     "av": ("av", "video", "reading videos"),
-    "sentencepiece": ("sentencepiece", "nlp", "tokenizers of XLNet and others"),
     "onnx": ("onnx", "onnx", "writing and reading ONNX"),
     "onnxruntime": ("onnxruntime", "onnx", "running ONNX"),
     "graphviz": ("graphviz", "plot", "plots of networks"),
@@ -48,7 +46,7 @@ def checks() -> Iterator[tuple[str, str, str]]:
     """(what, "ok", "missing" or "wrong", what was found)."""
     yield "python", "ok" if sys.version_info >= (3, 11) else "wrong", f"{platform.python_version()}, 3.11 or newer"
     yield "system", "ok", f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors"
-    for name in ("torch", "numpy", "tqdm", "triton"):
+    for name in ("torch", "numpy", "tqdm", "pillow", "sentencepiece", "triton"):
         needed = name != "triton" or sys.platform == "linux"
         yield _package(name, "wrong" if needed else "missing", name)
     if find_spec("torch") and find_spec("numpy"):

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 
 from gluon_cli import bench, completion, convert, doctor, export, pictures, predict, texts, train, zoo
+from gluon_cli.programs import add_shared_arguments
 
 COMMANDS = (zoo, predict, pictures, texts, train, export, convert, bench, doctor, completion)
 
@@ -44,8 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     """The command line of all commands."""
     shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--json", action="store_true", help="print the answer as JSON")
-    shared.add_argument("--traceback", action="store_true", help="show where an error comes from")
+    add_shared_arguments(shared)
     made = argparse.ArgumentParser(
         prog="gluon", description="Networks for pictures and texts: find, use, train and export them.",
         epilog="Exit codes: 0 done, 1 not done, 2 wrong command line, 130 interrupted.",

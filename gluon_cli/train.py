@@ -1,10 +1,11 @@
-"""`gluon train classify`: a classifier of one's own pictures or texts."""
+"""`gluon train`: a classifier of one's own pictures or texts, and what the training programs train."""
 
 from __future__ import annotations
 
 import sys
 from argparse import Namespace
 
+from gluon_cli import programs
 from gluon_cli.answer import Answer
 from gluon_cli.zoo import vision_network
 
@@ -25,8 +26,21 @@ SETTINGS = {
 
 def add(command) -> None:
     """Enters the command."""
-    train = command("train", help="train a network on your data", description="Trains a network on data of your own.")
-    train.add_argument("task", choices=("classify",), help="what it is to do")
+    train = command(
+        "train", help="train a network on your data",
+        description="Trains a network on data of your own. `gluon train TASK --help` explains the flags of a task.",
+    )  # fmt: skip
+    tasks = train.add_subparsers(dest="task", metavar="TASK", required=True)
+    _add_classify(tasks)
+    programs.add(tasks)
+
+
+def _add_classify(tasks) -> None:
+    train = tasks.add_parser(
+        "classify", help="a classifier of pictures in folders, or of texts in a table",
+        description="Trains a classifier of your own pictures or texts; `gluon predict` uses it.",
+    )  # fmt: skip
+    programs.add_shared_arguments(train)
     source = train.add_mutually_exclusive_group(required=True)
     source.add_argument("--data", metavar="FOLDER", help="pictures: FOLDER/CLASS/NAME.jpg, or so in train and val")
     source.add_argument("--csv", metavar="FILE", help="texts: a .csv or .tsv file with names of columns")

@@ -3,6 +3,9 @@
 Building takes setuptools alone: nothing of the project is imported. The parts (packaging/core, ...) are built by it, too.
 """
 
+import shutil
+from pathlib import Path
+
 from setuptools.build_meta import (
     build_editable,
     build_sdist,
@@ -21,12 +24,17 @@ __all__ = [
 ]  # fmt: skip
 
 
-class BuildWithStart(build_py):
-    """Puts a line beside the packages that Python runs as it starts: so `python -m core.mxnet SCRIPT` finds this project
-    in a folder, too, that has a `core` of its own.
+class BuildWithPrograms(build_py):
+    """Puts a line beside the packages that Python runs as it starts, so that `python -m core.mxnet SCRIPT` finds this
+    project in a folder, too, that has a `core` of its own; and the programs of `scripts/` into `gluon_cli`, which starts
+    them. There `scripts` is in nobody's way.
     """
 
     def run(self):
         super().run()
-        if not self.editable_mode:
-            self.copy_file("packaging/gluon_triton.pth", self.build_lib)
+        if self.editable_mode:
+            return
+        self.copy_file("packaging/gluon_triton.pth", self.build_lib)
+        target = Path(self.build_lib, "gluon_cli", "programs", "scripts")
+        shutil.rmtree(target, ignore_errors=True)  # of an earlier build
+        shutil.copytree("scripts", target, ignore=shutil.ignore_patterns("benchmarks", "__pycache__"))

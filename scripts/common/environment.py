@@ -15,11 +15,15 @@ from pathlib import Path
 
 from core.context import Context, num_gpus
 
+# The folder of the programs, and the checkout, None where they came with a wheel
 ROOT = Path(__file__).resolve().parents[2]
+CHECKOUT = ROOT if (ROOT / "pyproject.toml").is_file() else None
 
 
 def command() -> str:
-    """The command line, with the script relative to the checkout."""
+    """The command line, with the script relative to the checkout; `gluon train TASK ...` as it is."""
+    if sys.argv[0].startswith("gluon "):
+        return f"{sys.argv[0]} {shlex.join(sys.argv[1:])}"
     script = Path(sys.argv[0]).resolve()
     shown = script.relative_to(ROOT) if script.is_relative_to(ROOT) else Path(script.name)
     return shlex.join(["python", shown.as_posix(), *sys.argv[1:]])
@@ -27,6 +31,8 @@ def command() -> str:
 
 def commit() -> str | None:
     """The commit of the checkout, with "+changes" when its sources differ from it; None outside git."""
+    if CHECKOUT is None:  # a wheel may lie in an environment within somebody's repository
+        return None
     try:
         name = _git("rev-parse", "--short=12", "HEAD")
         changes = _git("status", "--porcelain", "--", "core", "gluon", "gluoncv", "gluonnlp", "scripts")

@@ -16,7 +16,8 @@ from core.files.atomic import write_bytes
 from core.kvstore import processes
 from scripts.common import environment
 
-ROOT = Path(__file__).resolve().parents[2]
+# Of a checkout its root; a program that came with a wheel writes where it is started.
+ROOT = environment.CHECKOUT or Path.cwd()
 LOGS = ROOT / "logs"
 _TIME = "   time "
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from core import nd
+from gluon_cli import programs
 from gluon_cli.main import main, parser
 from gluoncv.data.transforms.presets import ssd
 from gluoncv.model_zoo import get_model, save_state_dict
@@ -119,6 +120,34 @@ def test_pictures_from_a_folder_to_onnx(capsys, tmp_path):
     session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name
     assert session.run(None, {name: np.zeros((3, 3, 16, 16), "float32")})[0].shape == (3, 2)
+
+
+def test_train_runs_the_programs_of_scripts(capsys, tmp_path, monkeypatch):
+    """What it says goes to the standard error, figures to the standard output, the record into the user's folder."""
+    monkeypatch.chdir(tmp_path)
+    flags = (
+        "--dataset rendered --network mobilenet0.25 --data-shape 48 --num-samples 2 --batch-size 2 --epochs 1 "
+        "--no-pretrained-base --save-dir kept"
+    ).split()
+    found = answer(capsys, "train", "detect", *flags)
+    record = json.loads((tmp_path / "logs" / "object_detection" / "ssd.json").read_text())
+    assert found == {"task": "detect", "figures": record["final"]} and list(found["figures"]) == ["mAP"]
+    assert record["command"].startswith("gluon train detect --dataset rendered")
+    assert main(["train", "detect", *flags, "--resume"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.split() == ["mAP", str(found["figures"]["mAP"])] and "resumed after epoch 1" in shown.err
+    assert "is missing" in answer(capsys, "train", "segment", "--dataset-root", "no", code=1)["error"]
+    with pytest.raises(SystemExit) as error:
+        main(["train", "detect", "--epochz", "1"])
+    assert error.value.code == 2 and "gluon train detect: error" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("task", programs.PROGRAMS)
+def test_each_training_program_explains_itself_and_logs_where_it_is_told(capsys, task):
+    with pytest.raises(SystemExit) as error:
+        main(["train", task, "--help"])
+    shown = capsys.readouterr().out
+    assert error.value.code == 0 and f"usage: gluon train {task}" in shown and "--log-dir" in shown
 
 
 def test_texts_from_a_table(capsys, tmp_path):
@@ -244,8 +273,10 @@ def test_completion_completes_in_bash(capsys):
     assert main(["completion", "bash"]) == 0
     program = capsys.readouterr().out + "COMP_WORDS=(gluon be); COMP_CWORD=1; _gluon; echo ${COMPREPLY[@]}\n"
     program += "COMP_WORDS=(gluon bench --ru); COMP_CWORD=2; _gluon; echo ${COMPREPLY[@]}\n"
+    program += "COMP_WORDS=(gluon train detect-r); COMP_CWORD=2; _gluon; echo ${COMPREPLY[@]}\n"
+    program += "COMP_WORDS=(gluon train classify --cl); COMP_CWORD=3; _gluon; echo ${COMPREPLY[@]}\n"
     result = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True)
-    assert result.stdout.split() == ["bench", "--runs"]
+    assert result.stdout.split() == ["bench", "--runs", "detect-rcnn", "--class-weights"]
 
 
 def test_help_of_the_program_that_stands_for_mxnet():
