@@ -15,12 +15,12 @@ import weakref
 from collections.abc import Iterator
 
 from core import random_keys
-from core.autograd import engage, state, untraced
 from core.base import MXNetError, as_list
 from core.graph.ir import HELD, INPUT, NODE, Node, Value
 from core.ndarray import NDArray
 from core.symbol.symbol import Symbol
 from core.symbol.traced import symbol_of
+from core.tape import engage, state, untraced
 
 __all__ = ["clear", "context", "get_symbol", "is_deferred_compute", "set_deferred_compute", "set_variable"]
 

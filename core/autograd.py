@@ -17,7 +17,7 @@ from core.tape import Leaf, Node, Scope, attach, busy, engage, is_tracked, state
 __all__ = [  # noqa: F822  get_symbol and NDArray are late names
     "GRAD_REQS", "Function", "Leaf", "NDArray", "Node", "Scope", "attach", "backward", "busy", "engage", "get_symbol", "grad",
     "is_recording", "is_tracked", "is_training", "mark_variables", "pause", "predict_mode", "record", "set_recording",
-    "set_training", "state", "train_mode", "untraced", "written",
+    "set_training", "state", "train_mode", "written",
 ]  # fmt: skip
 
 GRAD_REQS = ("write", "add", "null")
@@ -117,17 +117,6 @@ def predict_mode() -> Scope:
     False True
     """
     return Scope(None, False)
-
-
-class untraced:
-    """Scope in which operators act on arrays at once, also while a block is traced: parameters are initialised so."""
-
-    def __enter__(self):
-        self._before = state.tracer
-        engage(state.recording, None)
-
-    def __exit__(self, *_):
-        engage(state.recording, self._before)
 
 
 def mark_variables(variables, gradients, grad_reqs="write") -> None:

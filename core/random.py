@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from core.ndarray import random as _samplers
-from core.random_keys import get_state, next_key, replayed, seed, set_state
+from core.random_keys import get_state, seed, set_state
 
-__all__ = ["get_state", "next_key", "replayed", "seed", "set_state"]
+__all__ = ["get_state", "seed", "set_state"]
 
 
 def __getattr__(name: str):

@@ -58,6 +58,17 @@ class Scope:
             engage(recording, now["tracer"])
 
 
+class untraced:
+    """Scope in which operators act on arrays at once, also while a block is traced: parameters are initialised so."""
+
+    def __enter__(self):
+        self._before = state.tracer
+        engage(state.recording, None)
+
+    def __exit__(self, *_):
+        engage(state.recording, self._before)
+
+
 class Leaf:
     """Marks an array that gradients are wanted for."""
 

@@ -1,8 +1,8 @@
 """Gluon: blocks, layers, losses, data, trainer and the model zoo."""
 
-from gluon._check_core import check_core
+from gluon import _check_core
 
-check_core()
+_check_core.check_core()
 
 import importlib  # noqa: E402
 
@@ -16,19 +16,19 @@ from gluon.trainer import Trainer  # noqa: E402
 from gluon.version import __version__ as __version__  # noqa: E402
 
 # Imported on first use.
-_ROOMS = ("contrib", "data", "metric", "model_zoo", "probability", "utils")
+_SUBMODULES = ("contrib", "data", "metric", "model_zoo", "probability", "utils")
 
 
 def __getattr__(name):
     if name == "tensor_types":
         return parameter.tensor_types
-    if name in _ROOMS:
+    if name in _SUBMODULES:
         return importlib.import_module(f"gluon.{name}")
     raise UnknownName("gluon", name, __dir__, "part")
 
 
 def __dir__():
-    return late_names.offered(globals(), _ROOMS)
+    return late_names.offered(globals(), _SUBMODULES)
 
 
 _complete(globals())

@@ -21,7 +21,6 @@ from . import trainer as trainer
 from . import utils as utils
 from . import version as version
 from core.base import UnknownName as UnknownName
-from gluon._check_core import check_core as check_core
 from gluon.block.block import Block as Block
 from gluon.block.hybrid_block import HybridBlock as HybridBlock
 from gluon.block.symbol_block import SymbolBlock as SymbolBlock

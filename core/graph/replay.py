@@ -6,6 +6,7 @@ from core import autograd, dispatch
 from core.extents import evaluated, is_symbolic
 from core.graph.ir import Draw, Node, Value
 from core.ndarray.ndarray import NDArray
+from core.tape import untraced
 
 
 def run_node(node: Node, values: dict[Value, NDArray], lengths: dict[str, int] | None = None) -> None:
@@ -37,7 +38,7 @@ def give_values(array: NDArray) -> bool:
     if not nodes:
         return False
     values: dict[Value, NDArray] = {}
-    with autograd.pause(), autograd.untraced():
+    with autograd.pause(), untraced():
         for node in nodes:
             run_node(node, values)
     array._data = values[value]._data

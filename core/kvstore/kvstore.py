@@ -12,6 +12,7 @@ from core.kvstore.base import KVStoreBase
 from core.kvstore.compression import TwoBit
 from core.kvstore.rows import sum_rows
 from core.ndarray import NDArray
+from core.ndarray.rows import distinct
 
 IN_PROCESS = ("local", "device", "nccl", "local_allreduce_cpu", "local_allreduce_device", "local_update_cpu")
 DISTRIBUTED = ("dist", "dist_sync", "dist_device_sync", "dist_sync_device", "dist_sharded", "horovod", "byteps")
@@ -216,4 +217,4 @@ def _broadcast(array: NDArray) -> None:
 
 
 def _distinct(rows: NDArray) -> NDArray:
-    return nd.array(nd.sparse.distinct(rows.asnumpy().astype("int64")), ctx=rows.context, dtype="int64")
+    return nd.array(distinct(rows.asnumpy().astype("int64")), ctx=rows.context, dtype="int64")

@@ -11,7 +11,6 @@ from core import documentation, late_names, ops, storage
 from core.base import MXNetError, UnknownName
 from core.context import Context, cpu, current_context
 from core.dispatch import create, operator_function
-from core.ndarray.deferred import Deferred
 from core.ndarray.functions import (
     OF_NUMBERS,
     arange,
@@ -76,7 +75,7 @@ def __dir__():
 
 
 __all__ = [
-    "Context", "Deferred", "MXNetError", "NDArray", "add", "arange", "array", "concatenate", "cpu", "create",
+    "Context", "MXNetError", "NDArray", "add", "arange", "array", "concatenate", "cpu", "create",
     "current_context", "divide", "empty", "equal", "eye", "from_dlpack", "from_numpy", "full", "greater",
     "greater_equal", "histogram", "imdecode", "lesser", "lesser_equal", "linspace", "logical_and", "logical_or",
     "logical_xor", "maximum", "minimum", "modulo", "moveaxis", "multiply", "not_equal", "ones", "onehot_encode", "ops",

@@ -15,7 +15,6 @@ from core.context import cpu as cpu
 from core.context import current_context as current_context
 from core.dispatch import create as create
 from core.dispatch import operator_function as operator_function
-from core.ndarray.deferred import Deferred as Deferred
 from core.ndarray.functions import arange as arange
 from core.ndarray.functions import concatenate as concatenate
 from core.ndarray.functions import empty as empty

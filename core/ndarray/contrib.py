@@ -5,6 +5,7 @@ import math
 from core.ndarray._namespace import listing, lookup
 from core.ndarray.calibration import calibrate_entropy
 from core.ndarray.control_flow import cond, foreach, while_loop
+from core.ndarray.draws import log_uniform
 from core.ndarray.functions import full
 from core.ndarray.graphs import (
     dgl_adjacency,
@@ -15,7 +16,6 @@ from core.ndarray.graphs import (
     edge_id,
 )
 from core.ndarray.ndarray import NDArray
-from core.ndarray.random import log_uniform
 from core.ndarray.sparse import getnnz
 from core.ndarray.steps import (
     adabelief_update,

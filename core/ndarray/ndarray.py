@@ -67,7 +67,7 @@ class NDArray:
 
     def _lookup_gradient(self, data, shape: tuple[int, ...]):
         """As the gradient of a lookup of the rows that `data` names, that of an array of this shape; stored by rows."""
-        from core.ndarray.sparse import lookup_gradient
+        from core.ndarray.stored import lookup_gradient
 
         return lookup_gradient(self, data, shape)
 

@@ -2,48 +2,15 @@
 
 from __future__ import annotations
 
-import math
-import numbers
-
 import numpy as np
 
 from core import dispatch, random_keys, writes
 from core.base import MXNetError
-from core.context import cpu
+from core.ndarray.draws import check_trials, named, numbers_only, sample, successes
 from core.ndarray.functions import array
 from core.ndarray.ndarray import NDArray
 from core.ops.attributes import shape_of
 from core.ops.registry import TABLE, F
-
-
-def _sample(name, parameters: dict, shape, dtype, ctx, out, kwargs):
-    arrays = [isinstance(v, NDArray) for v in parameters.values()]
-    shape = () if shape in (None, "_Null") else shape
-    if any(arrays):
-        if not all(arrays):
-            raise ValueError(f"{name}: parameters are all numbers or all arrays, given {parameters!r}")
-        op = TABLE[f"_sample_{name}"]
-        given = dict(shape=shape, **_named(kwargs)) | ({} if dtype in (None, "None") else {"dtype": dtype})
-        return dispatch.launch(op, list(parameters.values()), op.parse(given), NDArray, out)
-    numbers_only(name, parameters)
-    op = TABLE[f"_random_{name}"]
-    if out is not None:
-        shape = out.shape
-    return dispatch.create(
-        op, op.parse(dict(**parameters, shape=shape, dtype=dtype, **_named(kwargs))), ctx, NDArray, out
-    )
-
-
-def _named(kwargs: dict) -> dict:
-    """Further keywords, which the operator refuses; `name`, which arrays do not have, is none."""
-    return {word: value for word, value in kwargs.items() if word != "name"}
-
-
-def numbers_only(name: str, parameters: dict) -> None:
-    """ValueError for a parameter that is no number."""
-    for parameter, value in parameters.items():
-        if not isinstance(value, numbers.Number):
-            raise ValueError(f"random.{name}: {parameter} is a number or an array, given {value!r}")
 
 
 def uniform(low=0, high=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
@@ -56,7 +23,7 @@ def uniform(low=0, high=1, shape=None, dtype=None, ctx=None, out=None, **kwargs)
     >>> 2 <= float(x.min().asscalar()) and float(x.max().asscalar()) < 3
     True
     """
-    return _sample("uniform", {"low": low, "high": high}, shape, dtype, ctx, out, kwargs)
+    return sample("uniform", {"low": low, "high": high}, shape, dtype, ctx, out, kwargs)
 
 
 def normal(loc=0, scale=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
@@ -68,7 +35,7 @@ def normal(loc=0, scale=1, shape=None, dtype=None, ctx=None, out=None, **kwargs)
     >>> nd.random.normal(nd.array([0, 100]), nd.array([1, 1]), shape=(3,)).shape
     (2, 3)
     """
-    return _sample("normal", {"loc": loc, "scale": scale}, shape, dtype, ctx, out, kwargs)
+    return sample("normal", {"loc": loc, "scale": scale}, shape, dtype, ctx, out, kwargs)
 
 
 def randn(*shape, loc=0, scale=1, dtype=None, ctx=None, **kwargs):
@@ -90,7 +57,7 @@ def gamma(alpha=1, beta=1, shape=None, dtype=None, ctx=None, out=None, **kwargs)
     >>> nd.random.gamma(2, 3, shape=(2, 3)).shape
     (2, 3)
     """
-    return _sample("gamma", {"alpha": alpha, "beta": beta}, shape, dtype, ctx, out, kwargs)
+    return sample("gamma", {"alpha": alpha, "beta": beta}, shape, dtype, ctx, out, kwargs)
 
 
 def exponential(scale=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
@@ -101,7 +68,7 @@ def exponential(scale=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
     >>> nd.random.exponential(2, shape=(2, 3)).shape
     (2, 3)
     """
-    return _sample("exponential", {"lam": 1.0 / scale}, shape, dtype, ctx, out, kwargs)
+    return sample("exponential", {"lam": 1.0 / scale}, shape, dtype, ctx, out, kwargs)
 
 
 def poisson(lam=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
@@ -112,7 +79,7 @@ def poisson(lam=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
     >>> nd.random.poisson(4, shape=(2, 3)).shape
     (2, 3)
     """
-    return _sample("poisson", {"lam": lam}, shape, dtype, ctx, out, kwargs)
+    return sample("poisson", {"lam": lam}, shape, dtype, ctx, out, kwargs)
 
 
 def negative_binomial(k=1, p=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
@@ -123,7 +90,7 @@ def negative_binomial(k=1, p=1, shape=None, dtype=None, ctx=None, out=None, **kw
     >>> nd.random.negative_binomial(3, 0.5, shape=(2, 3)).shape
     (2, 3)
     """
-    return _sample("negative_binomial", {"k": k, "p": p}, shape, dtype, ctx, out, kwargs)
+    return sample("negative_binomial", {"k": k, "p": p}, shape, dtype, ctx, out, kwargs)
 
 
 def generalized_negative_binomial(mu=1, alpha=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
@@ -134,7 +101,7 @@ def generalized_negative_binomial(mu=1, alpha=1, shape=None, dtype=None, ctx=Non
     >>> nd.random.generalized_negative_binomial(2, 0.3, shape=(2, 3)).shape
     (2, 3)
     """
-    return _sample("generalized_negative_binomial", {"mu": mu, "alpha": alpha}, shape, dtype, ctx, out, kwargs)
+    return sample("generalized_negative_binomial", {"mu": mu, "alpha": alpha}, shape, dtype, ctx, out, kwargs)
 
 
 def binomial(n=1, p=0.5, shape=None, dtype=None, ctx=None, out=None):
@@ -166,37 +133,6 @@ def binomial(n=1, p=0.5, shape=None, dtype=None, ctx=None, out=None):
     return drawn if out is None else writes.assign(TABLE["Cast"], out, drawn)
 
 
-def check_trials(n) -> None:
-    """MXNetError for numbers of trials that are none."""
-    if not np.all((n >= 0) & (n <= 1 << 53) & (np.floor(n) == n)):
-        raise MXNetError(f"binomial: n has to be a whole number from 0 to 2**53, given {n}")
-
-
-def successes(n: NDArray, p: NDArray, most: int) -> NDArray:
-    """How many of n trials, at most `most`, of probability p succeed; all arrays are float64 and of one shape.
-
-    By halves (Devroye, 1986, X.4): of n uniform numbers the middle one, y, is drawn. Where it is below p, it and those
-    below it are successes, and those above it are uniform beyond y; otherwise those below it are left, uniform up to y.
-    """
-    count, one = F.zeros_like(n), F.ones_like(n)
-    while most > _FEW:
-        many = n > _FEW
-        middle = F.where(many, F.floor(n / 2) + 1, one)
-        low, high = gamma(middle, one), gamma(F.where(many, n + 1 - middle, one), one)
-        y = low / (low + high)
-        below = y < p
-        count = F.where(many * below, count + middle, count)
-        left, chance = F.where(below, n - middle, middle - 1), F.where(below, (p - y) / (1 - y), p / y)
-        n, p = F.where(many, left, n), F.where(many, chance, p)
-        most //= 2
-    for k in range(most):
-        count = count + (uniform(shape=n.shape, dtype="float64", ctx=n.context) < p) * (n > k)
-    return count
-
-
-_FEW = 16  # trials that are made one by one
-
-
 def categorical(data, shape=None, get_prob=False, out=None, dtype="int32", **kwargs):
     """MXNet 2's name of `multinomial`.
 
@@ -216,7 +152,7 @@ def randint(low, high, shape=None, dtype=None, ctx=None, out=None, **kwargs):
     [0, 1, 2]
     """
     op = TABLE["_random_randint"]
-    given = dict(low=low, high=high, shape=() if shape is None else shape, dtype=dtype, **_named(kwargs))
+    given = dict(low=low, high=high, shape=() if shape is None else shape, dtype=dtype, **named(kwargs))
     return dispatch.create(op, op.parse(given), ctx, NDArray, out)
 
 
@@ -230,7 +166,7 @@ def bernoulli(prob=0.5, shape=None, dtype=None, ctx=None, out=None, **kwargs):
     <NDArray 2 @cpu(0)>
     """
     op = TABLE["_random_bernoulli"]
-    given = dict(prob=prob, shape=() if shape is None else shape, dtype=dtype or "float32", **_named(kwargs))
+    given = dict(prob=prob, shape=() if shape is None else shape, dtype=dtype or "float32", **named(kwargs))
     return dispatch.create(op, op.parse(given), ctx, NDArray, out)
 
 
@@ -247,7 +183,7 @@ def multinomial(data, shape=None, get_prob=False, out=None, dtype="int32", **kwa
     """
     if not isinstance(data, NDArray):
         raise MXNetError(f"multinomial: the probabilities are to be an array, given {type(data).__name__}")
-    given = dict(shape=() if shape is None else shape, get_prob=get_prob, dtype=dtype, **_named(kwargs))
+    given = dict(shape=() if shape is None else shape, get_prob=get_prob, dtype=dtype, **named(kwargs))
     return F._sample_multinomial(data, out=out, **given)
 
 
@@ -260,35 +196,6 @@ def shuffle(data, **kwargs):
     [1.0, 2.0, 3.0]
     """
     return dispatch.operator_function(TABLE["_shuffle"], NDArray)(data, **kwargs)
-
-
-def log_uniform(range_max: int, shape, ctx=None) -> NDArray:
-    """Classes below range_max, int64, with P(k) = log((k + 2) / (k + 1)) / log(range_max + 1)."""
-    drawn = uniform(0, math.log(range_max + 1), shape=shape, dtype="float64", ctx=ctx)
-    return (drawn.exp() - 1).astype("int64") % range_max
-
-
-def unique_zipfian(range_max: int, shape) -> list[NDArray]:
-    """Classes of `log_uniform` of which each row has none twice, and how many were drawn for each row; both int64.
-
-    shape: (rows, classes of a row). By MXNet's name `nd._internal._sample_unique_zipfian`.
-    """
-    rows, count = shape
-    if not 0 < count <= range_max:
-        raise MXNetError(f"_sample_unique_zipfian: {count} of {range_max} classes cannot differ")
-    found = [_distinct(range_max, count) for _ in range(rows)]
-    return [array([classes for classes, _ in found], dtype="int64"), array([n for _, n in found], dtype="int64")]
-
-
-def _distinct(range_max: int, count: int) -> tuple[np.ndarray, int]:
-    """The first `count` different classes of a sequence of draws, and the number of draws up to the last of them."""
-    drawn = np.zeros(0, np.int64)
-    while True:
-        drawn = np.append(drawn, log_uniform(range_max, (2 * count,), cpu()).asnumpy())
-        classes, places = np.unique(drawn, return_index=True)
-        if len(classes) >= count:
-            first = np.sort(places)[:count]
-            return drawn[first], int(first[-1]) + 1
 
 
 def seed(seed_state, ctx="all"):

@@ -17,7 +17,8 @@ from core.context import Context, current_context
 from core.dtypes import dtype_name
 from core.ndarray.ndarray import NDArray
 from core.ndarray.ndarray import array as dense_array
-from core.ops.registry import TABLE, F
+from core.ndarray.rows import distinct, on_host, plain, row_index, rows_of, set_rows
+from core.ops.registry import TABLE
 from core.util import no_more
 
 STYPES = ("default", "csr", "row_sparse")
@@ -42,7 +43,7 @@ class BaseSparseNDArray(NDArray):
 
     @classmethod
     def _apply_operator(cls, op, inputs: list, attrs: dict, out=None):
-        return apply(op, inputs, attrs, out)
+        return _apply(op, inputs, attrs, out)
 
     @property
     def _data(self):
@@ -224,7 +225,7 @@ def _compared_with_numbers(method: str, scalar_op: str):
 
     def compare(self, other):
         if isinstance(other, numbers.Number):
-            return apply(TABLE[scalar_op], [self], {"scalar": other})
+            return _apply(TABLE[scalar_op], [self], {"scalar": other})
         return inherited(self, other)
 
     return compare
@@ -340,13 +341,13 @@ class RowSparseNDArray(BaseSparseNDArray):
         tensor = self.indices._data
         known = self._order
         if known is None or known[0] is not tensor or known[1] != tensor._version:
-            stored = _on_host(self.indices)
+            stored = on_host(self.indices)
             known = self._order = tensor, tensor._version, bool((stored[1:] > stored[:-1]).all())
         return known[2]
 
     def _places(self, rows: NDArray) -> tuple[onp.ndarray, onp.ndarray]:
         """Where rows, by number, are among those stored (at least one), and whether they are."""
-        stored, wanted = _on_host(self.indices), _on_host(rows).astype(onp.int64, copy=False)
+        stored, wanted = on_host(self.indices), on_host(rows).astype(onp.int64, copy=False)
         order = None if self._ascends() else onp.argsort(stored, kind="stable")
         places = onp.searchsorted(stored, wanted, sorter=order).clip(max=len(stored) - 1)
         places = places if order is None else order[places]
@@ -404,14 +405,14 @@ def csr_matrix(arg1, shape=None, ctx: Context | None = None, dtype=None) -> CSRN
     if isinstance(arg1, tuple) and len(arg1) == 2 and all(isinstance(n, numbers.Integral) for n in arg1):
         return _empty("csr", arg1, shape, ctx, dtype)
     if isinstance(arg1, tuple) and len(arg1) == 2:
-        data, (rows, columns) = _values(arg1[0], dtype), (onp.asarray(_plain(part), onp.int64) for part in arg1[1])
+        data, (rows, columns) = _values(arg1[0], dtype), (onp.asarray(plain(part), onp.int64) for part in arg1[1])
         shape = shape or (_extent(rows), _extent(columns))
         order = onp.lexsort((columns, rows))
         indptr = onp.searchsorted(rows[order], onp.arange(shape[0] + 1))
         parts = (data[order], columns[order], indptr)
     elif isinstance(arg1, tuple):
         data, indices, indptr = arg1
-        parts = (_values(data, dtype), _plain(indices), _plain(indptr))
+        parts = (_values(data, dtype), plain(indices), plain(indptr))
         shape = shape or (len(parts[2]) - 1, _extent(parts[1]))
     elif isinstance(arg1, CSRNDArray):
         return arg1.astype(dtype or arg1.dtype).copyto(ctx)
@@ -448,7 +449,7 @@ def row_sparse_array(arg1, shape=None, ctx: Context | None = None, dtype=None) -
     if isinstance(arg1, tuple) and all(isinstance(n, numbers.Integral) for n in arg1):
         return _empty("row_sparse", arg1, shape, ctx, dtype)
     if isinstance(arg1, tuple):
-        data, indices = _values(arg1[0], dtype), onp.asarray(_plain(arg1[1]), onp.int64)
+        data, indices = _values(arg1[0], dtype), onp.asarray(plain(arg1[1]), onp.int64)
         shape = shape or (_extent(indices), *data.shape[1:])
     else:
         data = _values(arg1, dtype)
@@ -594,8 +595,8 @@ def retain(data: RowSparseNDArray, indices=None, out=None, name=None, **kwargs) 
     if out is not None:
         return retain(data, indices).copyto(out)
     if autograd.is_recording() and data._entry is not None:
-        return apply(TABLE["_sparse_retain"], [data, indices], {})
-    rows = _index(indices if len(data.indices) else [], data._ctx)
+        return _apply(TABLE["_sparse_retain"], [data, indices], {})
+    rows = row_index(indices if len(data.indices) else [], data._ctx)
     return _of_rows(rows_of(data, rows), rows, data)
 
 
@@ -634,21 +635,6 @@ def adagrad_update(
     return target
 
 
-def lookup_gradient(head: NDArray, data: NDArray, shape: tuple[int, ...]) -> NDArray:
-    """The gradient of a lookup of rows by number (`Embedding`) with respect to the array of this shape.
-
-    Row-sparse with the rows that `data` names; dense where a graph is traced or recorded, which has no sparse
-    values.
-    """
-    if autograd.is_recording() or autograd.state.tracer is not None or type(head) is not NDArray:
-        return F._embedding_grad(head, data, shape=shape)
-    named = onp.clip(data.asnumpy().astype(onp.int64), 0, shape[0] - 1)
-    stored = distinct(named)
-    where = _index(onp.searchsorted(stored, named), head._ctx)
-    rows = F._embedding_grad(head, where, shape=(len(stored), *shape[1:]))
-    return RowSparseNDArray._of((rows, _index(stored, head._ctx)), shape, head._ctx)
-
-
 def getnnz(data: CSRNDArray, axis: int | None = None) -> NDArray:
     """How many values a CSR matrix stores: in all, (1,), or with `axis` 1 in each row; int64.
 
@@ -662,7 +648,7 @@ def getnnz(data: CSRNDArray, axis: int | None = None) -> NDArray:
     return indptr[-1:] if axis is None else indptr[1:] - indptr[:-1]
 
 
-def apply(op, inputs: list, attrs: dict, out=None):
+def _apply(op, inputs: list, attrs: dict, out=None):
     """An operator of the table on arrays of any storage type."""
     from core.ndarray import stored
 
@@ -701,7 +687,7 @@ def _front(op):
         else:
             inputs, rest = args[: len(op.inputs)], args[len(op.inputs) :]
         inputs = [*inputs, *(kwargs.pop(given) for given in op.inputs[len(inputs) :] if given in kwargs)]
-        return apply(op, inputs, op.parse({**dict(zip(op.attrs, rest)), **kwargs}), out)
+        return _apply(op, inputs, op.parse({**dict(zip(op.attrs, rest)), **kwargs}), out)
 
     function.__name__, function.__doc__ = op.name, documentation.of_operator(op)
     return function
@@ -723,48 +709,12 @@ def _update_rows(op, inputs: list, attrs: dict, out):
     return target
 
 
-def rows_of(array_: NDArray, rows: NDArray) -> NDArray:
-    """Rows by their numbers (any shape), as a dense array; those that a row-sparse array does not store are zero."""
-    shape, found = (*rows.shape, *array_.shape[1:]), None
-    with autograd.pause(train_mode=autograd.is_training()):
-        if not rows.size or (array_.stype == "row_sparse" and not len(array_.indices)):
-            return zeros("default", shape, array_._ctx, array_.dtype)
-        if array_.stype == "row_sparse":
-            if not array_._full():
-                places, found = array_._places(rows)
-                rows = _index(places, array_._ctx)
-            array_ = array_.data
-        taken = dispatch.launch(TABLE["take"], [array_, rows], TABLE["take"].parse({}), NDArray)
-        if found is None or found.all():
-            return taken
-        kept = dense_array(found.reshape(*found.shape, *(1,) * (len(shape) - found.ndim)), array_._ctx, taken.dtype)
-        return taken * kept
-
-
-def set_rows(array_: NDArray, rows: NDArray, values: NDArray) -> None:
-    """Writes rows by their numbers; a row-sparse array then stores them too."""
-    if not len(rows):
-        return
-    if array_.stype == "row_sparse":
-        if not array_._full():
-            places, found = array_._places(rows) if len(array_.indices) else (None, onp.zeros(1, bool))
-            if not found.all():
-                both = _index(distinct(onp.concatenate([_on_host(array_.indices), _on_host(rows)])), array_._ctx)
-                array_._parts = rows_of(array_, both), both
-                places, _ = array_._places(rows)
-            rows = _index(places, array_._ctx)
-        array_ = array_.data
-    target = array_._data
-    target[rows._data] = values._data
-    autograd.written(target)
-
-
 def _merged(lhs: RowSparseNDArray, rhs: RowSparseNDArray) -> RowSparseNDArray:
     """The sum, with all rows that either stores."""
-    given = _on_host(lhs.indices), _on_host(rhs.indices)
+    given = on_host(lhs.indices), on_host(rhs.indices)
     numbers_ = distinct(onp.concatenate(given))
     rows = zeros("default", (len(numbers_), *lhs.shape[1:]), lhs._ctx, lhs.dtype)
-    first, second = (_index(onp.searchsorted(numbers_, part), lhs._ctx) for part in given)
+    first, second = (row_index(onp.searchsorted(numbers_, part), lhs._ctx) for part in given)
     set_rows(rows, first, lhs.data)
     set_rows(rows, second, rows_of(rows, second) + rhs.data)
     return _of_rows(rows, numbers_, lhs)
@@ -776,21 +726,21 @@ def _occupied_rows(data: NDArray) -> RowSparseNDArray:
     if data.size:
         with autograd.pause(train_mode=autograd.is_training()):
             rows = onp.flatnonzero((data.detach().reshape((len(data), -1)) != 0).max(axis=1).asnumpy())
-    return _of_rows(rows_of(data.detach(), _index(rows, data._ctx)), rows, data)
+    return _of_rows(rows_of(data.detach(), row_index(rows, data._ctx)), rows, data)
 
 
 def _of_rows(rows: NDArray, numbers_: onp.ndarray, like: NDArray) -> RowSparseNDArray:
-    return RowSparseNDArray._of((rows, _index(numbers_, like._ctx)), like.shape, like._ctx)
+    return RowSparseNDArray._of((rows, row_index(numbers_, like._ctx)), like.shape, like._ctx)
 
 
 def _infix(array_op: str, scalar_op: str, lhs, rhs):
     if isinstance(rhs, numbers.Number):
-        return apply(TABLE[scalar_op], [lhs], {"scalar": rhs})
+        return _apply(TABLE[scalar_op], [lhs], {"scalar": rhs})
     if isinstance(lhs, numbers.Number):
         raise TypeError("a number may stand to the right of a sparse array only")
     if lhs.shape != rhs.shape:
         array_op = array_op.replace("elemwise", "broadcast")
-    return apply(TABLE[array_op], [lhs, rhs], {})
+    return _apply(TABLE[array_op], [lhs, rhs], {})
 
 
 def _csr(parts, shape, ctx: Context, dtype: str) -> CSRNDArray:
@@ -804,32 +754,13 @@ def _row_sparse(parts, shape, ctx: Context, dtype: str) -> RowSparseNDArray:
 def _stored(parts, ctx: Context, dtype: str) -> tuple[NDArray, ...]:
     """Values and indices as arrays on `ctx`."""
     data, *indices = parts
-    return dense_array(onp.asarray(data), ctx, dtype), *(_index(part, ctx) for part in indices)
-
-
-def _index(values, ctx: Context) -> NDArray:
-    return dense_array(onp.asarray(_plain(values)).astype(onp.int64), ctx, "int64")
-
-
-def distinct(numbers_: onp.ndarray) -> onp.ndarray:
-    """The different numbers of an array, ascending."""
-    ascending = onp.sort(numbers_, axis=None)
-    return ascending[onp.append(True, ascending[1:] != ascending[:-1])[: ascending.size]]
-
-
-def _on_host(indices: NDArray) -> onp.ndarray:
-    """Indices where the host reads them, without a copy if they are there: to be read alone."""
-    return storage.share_numpy(indices._data) if indices._data.is_cpu else storage.to_numpy(indices._data)
-
-
-def _plain(values):
-    return values.asnumpy() if isinstance(values, NDArray) else values
+    return dense_array(onp.asarray(data), ctx, dtype), *(row_index(part, ctx) for part in indices)
 
 
 def _values(source, dtype) -> onp.ndarray:
     """The numbers of an array or of nested lists; lists become float32 unless a dtype is given."""
     if isinstance(source, (NDArray, onp.ndarray)):
-        return onp.asarray(_plain(source))
+        return onp.asarray(plain(source))
     return onp.asarray(source, None if dtype is not None else onp.float32)
 
 

@@ -12,9 +12,10 @@ import numpy as np
 from core import dispatch, storage
 from core.autograd import is_recording, pause
 from core.ndarray.ndarray import NDArray, array
-from core.ndarray.sparse import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, lookup_gradient, rows_of, zeros
+from core.ndarray.rows import distinct, row_index, rows_of
+from core.ndarray.sparse import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, zeros
 from core.ops.registry import TABLE, F, tell
-from core.tape import attach_rule, is_tracked
+from core.tape import attach_rule, is_tracked, state
 
 
 @tell(TABLE["dot"], "on_stored")
@@ -45,6 +46,21 @@ def _embedding(inputs: list, attrs: dict):
         lambda head: [None, lookup_gradient(head, data, shape)],
         lambda head: [None, F._embedding_grad(head, data, shape=shape)],
     )  # fmt: skip
+
+
+def lookup_gradient(head: NDArray, data: NDArray, shape: tuple[int, ...]) -> NDArray:
+    """The gradient of a lookup of rows by number (`Embedding`) with respect to the array of this shape.
+
+    Row-sparse with the rows that `data` names; dense where a graph is traced or recorded, which has no sparse
+    values.
+    """
+    if is_recording() or state.tracer is not None or type(head) is not NDArray:
+        return F._embedding_grad(head, data, shape=shape)
+    named = np.clip(data.asnumpy().astype(np.int64), 0, shape[0] - 1)
+    stored = distinct(named)
+    where = row_index(np.searchsorted(stored, named), head._ctx)
+    rows = F._embedding_grad(head, where, shape=(len(stored), *shape[1:]))
+    return RowSparseNDArray._of((rows, row_index(stored, head._ctx)), shape, head._ctx)
 
 
 def keep_zeros(op, array_: BaseSparseNDArray, attrs: dict):

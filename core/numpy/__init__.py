@@ -1,4 +1,4 @@
-"""The `np` face: NumPy's functions on arrays that live on devices and are differentiable."""
+"""The `np` namespace: NumPy's functions on arrays that live on devices and are differentiable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as onp
 from core import late_names, ops  # the table must be full before functions are looked up in it
 from core.base import UnknownName
 from core.dispatch import operator_function, own
-from core.numpy.keywords import explained
+from core.numpy.keywords import explained as _explained
 from core.numpy.multiarray import array, empty, ndarray
 from core.ops.registry import TABLE
 
@@ -50,7 +50,7 @@ def __getattr__(name: str):
         value = operator_function(op, ndarray)
     elif name in _OF_VIEWS:
         value = _apart(value)
-    value = globals()[name] = explained(value, name)
+    value = globals()[name] = _explained(value, name)
     return value
 
 

@@ -12,9 +12,9 @@ from core.ndarray.ndarray import NDArray, binary
 from core.numpy.array_api import *  # noqa: F403 - this module is the namespace
 from core.numpy.array_api import ALIASES
 from core.numpy.fallback import *  # noqa: F403
-from core.numpy.fallback import on_the_host
+from core.numpy.fallback import on_the_host as _on_the_host
 from core.numpy.manipulation import *  # noqa: F403
-from core.numpy.multiarray import _into, array, as_array, create, empty, ndarray
+from core.numpy.multiarray import _as_array, _into, _make, array, empty, ndarray
 from core.numpy.products import *  # noqa: F403
 from core.numpy.statistics import *  # noqa: F403
 from core.ops.attributes import shape_of
@@ -30,24 +30,24 @@ ORDERS = "C", "A", "K"
 def zeros(shape, dtype=None, order="C", ctx=None, device=None):
     """An array of zeros; dtype: float32 unless given, float64 under `npx.set_np(dtype=True)`."""
     require("np.zeros", "order", order, "C")
-    return create("_zeros", ctx or device, shape=shape_of(shape), dtype=dtype or default_float())
+    return _make("_zeros", ctx or device, shape=shape_of(shape), dtype=dtype or default_float())
 
 
 def ones(shape, dtype=None, order="C", ctx=None, device=None):
     """An array of ones; dtype: float32 unless given, float64 under `npx.set_np(dtype=True)`."""
     require("np.ones", "order", order, "C")
-    return create("_ones", ctx or device, shape=shape_of(shape), dtype=dtype or default_float())
+    return _make("_ones", ctx or device, shape=shape_of(shape), dtype=dtype or default_float())
 
 
 def full(shape, fill_value, dtype=None, order="C", ctx=None, device=None, out=None):
     """One value everywhere; its kind gives the type unless `dtype` is given."""
     require("np.full", "order", order, "C")
     if isinstance(fill_value, NDArray):
-        filled = F._broadcast_from(as_array(fill_value), shape=shape_of(shape))
+        filled = F._broadcast_from(_as_array(fill_value), shape=shape_of(shape))
         return _into(out, filled if dtype is None else filled.astype(dtype))
     if dtype is None:
         dtype = "bool" if isinstance(fill_value, (bool, onp.bool_)) else default_float()
-    return _into(out, create("_full", ctx or device, shape=shape_of(shape), value=fill_value, dtype=dtype))
+    return _into(out, _make("_full", ctx or device, shape=shape_of(shape), value=fill_value, dtype=dtype))
 
 
 def zeros_like(a, dtype=None, order="C", ctx=None, out=None, device=None):
@@ -81,7 +81,7 @@ def arange(start, stop=None, step=1, dtype=None, ctx=None, device=None):
         return zeros((0,), dtype, ctx=ctx, device=device)
     if dtype is None and is_np_default_dtype():
         dtype = onp.arange(start, stop, step or 1).dtype
-    return create("_arange", ctx or device, start=start, stop=stop, step=step or 1, dtype=dtype or default_float())
+    return _make("_arange", ctx or device, start=start, stop=stop, step=step or 1, dtype=dtype or default_float())
 
 
 def eye(N, M=None, k=0, dtype=None, ctx=None, device=None, order="C"):
@@ -89,7 +89,7 @@ def eye(N, M=None, k=0, dtype=None, ctx=None, device=None, order="C"):
     require("np.eye", "order", order, "C")
     if M == 0:  # the operator takes 0 for N
         return zeros((N, 0), dtype, ctx=ctx, device=device)
-    return create("_eye", ctx or device, N=N, M=M or 0, k=k, dtype=dtype or default_float())
+    return _make("_eye", ctx or device, N=N, M=M or 0, k=k, dtype=dtype or default_float())
 
 
 def identity(n, dtype=None, ctx=None, device=None):
@@ -100,7 +100,7 @@ def identity(n, dtype=None, ctx=None, device=None):
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, ctx=None, device=None):
     """`num` numbers evenly spaced from start to stop, and with retstep the step."""
     require("np.linspace", "axis", axis, 0, -1)
-    values = create(
+    values = _make(
         "_linspace", ctx or device, start=start, stop=stop, num=num, endpoint=endpoint, dtype=dtype or default_float()
     )
     if not retstep:
@@ -228,12 +228,12 @@ def _fractions(x):
 def positive(x, out=None, **kwargs):
     """The array itself, as new memory."""
     check_ufunc_arguments("positive", kwargs)
-    return _into(out, F._copy(as_array(x)))
+    return _into(out, F._copy(_as_array(x)))
 
 
 def copy(a, out=None):
     """The array, as new memory."""
-    return _into(out, F._copy(as_array(a)))
+    return _into(out, F._copy(_as_array(a)))
 
 
 def clip(a, a_min=None, a_max=None, out=None):
@@ -285,7 +285,7 @@ def float_power(x1, x2, out=None, **kwargs):
     return power(x1, x2, out=out)
 
 
-nanmean = on_the_host(onp.nanmean, "nanmean")
+nanmean = _on_the_host(onp.nanmean, "nanmean")
 
 
 def genfromtxt(*args, ctx=None, **kwargs):

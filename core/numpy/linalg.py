@@ -14,7 +14,7 @@ from core.numpy import manipulation as _arrays
 from core.numpy.fallback import on_the_host
 from core.numpy.keywords import explain
 from core.numpy.manipulation import expand_dims, moveaxis, squeeze, swapaxes, tril
-from core.numpy.multiarray import _into, array, as_array
+from core.numpy.multiarray import _as_array, _into, array
 from core.numpy.products import cross as _cross
 from core.numpy.products import outer as _outer
 from core.numpy.products import tensordot
@@ -142,7 +142,7 @@ def pinv(a, rtol=1e-15, hermitian=False, rcond=None):
     a = _with_fractions(a)
     if hermitian:
         a = tril(a) + swapaxes(tril(a, -1), -2, -1)
-    return F._npi_pinv(a, F.Cast(as_array(rcond, a), dtype=a.dtype))
+    return F._npi_pinv(a, F.Cast(_as_array(rcond, a), dtype=a.dtype))
 
 
 def matrix_rank(M, tol=None, hermitian=False, rtol=None):
@@ -160,7 +160,7 @@ def lstsq(a, b, rcond="warn"):
 
 def multi_dot(arrays, out=None):
     """The product of several matrices."""
-    result = as_array(arrays[0])
+    result = _as_array(arrays[0])
     for a in arrays[1:]:
         result = tensordot(result, a, 1)
     return _into(out, result)

@@ -11,7 +11,7 @@ import numpy as onp
 
 from core.base import MXNetError
 from core.dtypes import dtype_name
-from core.numpy.multiarray import _into, array, as_array, create, ndarray
+from core.numpy.multiarray import _as_array, _into, _make, array, ndarray
 from core.ops.attributes import shape_of
 from core.ops.registry import F
 from core.ops.shape import normal_axes, normal_axis
@@ -104,7 +104,7 @@ def broadcast_to(array, shape):
     """The array (or number) repeated along axes of length 1 to `shape`; -2 keeps a length."""
     shape = (shape,) if isinstance(shape, numbers.Integral) else tuple(shape)
     if isinstance(array, numbers.Number):
-        return create("_full", None, shape=shape, value=array, dtype=default_float())
+        return _make("_full", None, shape=shape, value=array, dtype=default_float())
     if -2 in shape and len(shape) >= array.ndim:
         own = (1,) * (len(shape) - array.ndim) + array.shape
         shape = tuple(own[i] if n == -2 else n for i, n in enumerate(shape))
@@ -119,7 +119,7 @@ def broadcast_to(array, shape):
 
 def broadcast_arrays(*args):
     """All arrays repeated to their common shape."""
-    args = [as_array(a) for a in args]
+    args = [_as_array(a) for a in args]
     shape = onp.broadcast_shapes(*(a.shape for a in args))
     return [broadcast_to(a, shape) for a in args]
 
@@ -128,7 +128,7 @@ def _at_least(n: int, place):
     def function(*arrays):
         made = []
         for a in arrays:
-            a = as_array(a)
+            a = _as_array(a)
             made.append(a if a.ndim >= n else F._reshape_to(a, shape=place(a.shape)))
         return made[0] if len(made) == 1 else made
 
@@ -281,7 +281,7 @@ def _symmetric(i: int, n: int) -> int:
 
 def concatenate(seq, axis=0, out=None):
     """Arrays joined along an existing axis (None: as vectors)."""
-    seq = [as_array(a) for a in seq]
+    seq = [_as_array(a) for a in seq]
     if axis is None:
         seq, axis = [ravel(a) for a in seq], 0
     return _into(out, F.Concat(*seq, dim=axis))
@@ -289,7 +289,7 @@ def concatenate(seq, axis=0, out=None):
 
 def stack(arrays, axis=0, out=None):
     """Arrays of one shape joined along a new axis."""
-    return _into(out, F.stack(*[as_array(a) for a in arrays], axis=axis))
+    return _into(out, F.stack(*[_as_array(a) for a in arrays], axis=axis))
 
 
 def vstack(arrays, out=None):
@@ -313,12 +313,12 @@ def dstack(arrays):
 
 def column_stack(tup):
     """Vectors as the columns of a matrix, beside matrices."""
-    return concatenate([F._reshape_to(a, shape=(a.size, 1)) if a.ndim < 2 else a for a in map(as_array, tup)], axis=1)
+    return concatenate([F._reshape_to(a, shape=(a.size, 1)) if a.ndim < 2 else a for a in map(_as_array, tup)], axis=1)
 
 
 def append(arr, values, axis=None):
     """The values behind the array."""
-    return concatenate([as_array(arr), as_array(values)], axis=axis)
+    return concatenate([_as_array(arr), _as_array(values)], axis=axis)
 
 
 # ---------------------------------------------------------------------------------------------- parts
@@ -371,7 +371,7 @@ def dsplit(ary, indices_or_sections):
 
 def take(a, indices, axis=None, mode="raise", out=None):
     """Elements (or slices along an axis) at indices; out of range: clip, wrap, or raise."""
-    indices = as_array(indices, a)
+    indices = _as_array(indices, a)
     if axis is None:
         a, axis = ravel(a), 0
     mode = "clip" if mode == "raise" else mode
@@ -482,7 +482,7 @@ def insert(arr, obj, values, axis=None):
             raise MXNetError(f"insert: index {p} is out of bounds for an axis of length {n}")
     if not isinstance(values, ndarray) and (arr.ndim > 1 or len(places) != 1):
         raise MXNetError(f"insert: values for {arr.ndim} axes or several places are an np array, given {values!r}")
-    values = as_array(values, arr).astype(arr.dtype)
+    values = _as_array(values, arr).astype(arr.dtype)
     single, width = len(places) == 1, len(places)
     if single:  # all of the values go to the one place, however many they are
         if values.ndim < arr.ndim:
@@ -544,7 +544,7 @@ def indices(dimensions, dtype=None, ctx=None, device=None):
 
 def unravel_index(indices, shape, order="C"):
     """Flat indices as indices of each axis; order: "C", the last axis runs fastest, or "F", the first."""
-    flat = as_array(indices).asnumpy().astype(onp.int64)
+    flat = _as_array(indices).asnumpy().astype(onp.int64)
     return tuple(array(i) for i in onp.unravel_index(flat, shape, order))
 
 

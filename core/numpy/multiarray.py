@@ -89,7 +89,7 @@ class ndarray(NDArray):
         return F._npi_matmul(self, other)
 
     def __rmatmul__(self, other):
-        return F._npi_matmul(as_array(other), self)
+        return F._npi_matmul(_as_array(other), self)
 
     def __imatmul__(self, other):
         return F._npi_matmul(self, other, out=self)
@@ -283,13 +283,13 @@ def array(object, dtype=None, ctx: Context | None = None, device=None) -> ndarra
     return _array(object, ctx or device, dtype, ndarray)
 
 
-def create(name: str, ctx, **given) -> ndarray:
+def _make(name: str, ctx, **given) -> ndarray:
     """An array from an operator without inputs."""
     op = TABLE[name]
     return dispatch.create(op, op.parse(given), ctx, ndarray)
 
 
-def as_array(value, like: ndarray | None = None) -> ndarray:
+def _as_array(value, like: ndarray | None = None) -> ndarray:
     """The value as an `np` array: arrays as they are, numbers and lists converted."""
     if isinstance(value, ndarray):
         return value

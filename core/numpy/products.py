@@ -10,7 +10,7 @@ import numpy as onp
 
 from core.base import MXNetError
 from core.dtypes import dtype_name
-from core.numpy.multiarray import _into, as_array
+from core.numpy.multiarray import _as_array, _into
 from core.ops.registry import F
 
 
@@ -93,7 +93,7 @@ def matmul(a, b, out=None):
 
 def tensordot(a, b, axes=2):
     """The sum over pairs of axes, or over the last and first `axes` ones."""
-    a, b = as_array(a), as_array(b)
+    a, b = _as_array(a), _as_array(b)
     if isinstance(axes, numbers.Integral):
         axes = (tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes)))
     left, right = ((x,) if isinstance(x, numbers.Integral) else tuple(x) for x in axes)
@@ -123,7 +123,7 @@ def einsum(subscripts, *operands, out=None, optimize=False):
     optimize: the order in which operands meet, which costs time and memory but changes no result: False, from left to
     right; True, "greedy", "optimal" or a list, the order that `numpy.einsum_path` finds for these.
     """
-    operands = [as_array(x) for x in operands]
+    operands = [_as_array(x) for x in operands]
     terms, result = _parse(subscripts, operands)
     arrays = list(zip(terms, operands, strict=True))
     arrays = [_diagonals(t, x) for t, x in arrays]

@@ -15,8 +15,8 @@ import numpy as onp
 from core import dispatch, writes
 from core.base import MXNetError
 from core.dtypes import dtype_name
+from core.ndarray.draws import check_trials, successes
 from core.ndarray.ndarray import NDArray
-from core.ndarray.random import check_trials, successes
 from core.numpy.keywords import explain
 from core.numpy.multiarray import _into, array, ndarray
 from core.ops.attributes import shape_of

@@ -12,7 +12,7 @@ from core.base import MXNetError
 from core.dtypes import FLOATS, dtype_name
 from core.ndarray.ndarray import NDArray
 from core.numpy.manipulation import ravel
-from core.numpy.multiarray import _into, array, as_array, ndarray
+from core.numpy.multiarray import _as_array, _into, array, ndarray
 from core.ops.registry import F
 from core.ops.shape import normal_axes, normal_axis
 from core.util import default_float, require
@@ -26,7 +26,7 @@ def _reduction(name: str, op_name: str, typed: bool = False):
     def function(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
         if initial is not None or where is not None:
             raise MXNetError(f"np.{name}: initial and where are not supported")
-        a = as_array(a)
+        a = _as_array(a)
         if a.ndim == 0 and axis in (0, -1):  # as NumPy has it
             axis = None
         attrs = {"axis": axis, "keepdims": keepdims} | (_given(dtype=dtype) if typed else {})
@@ -73,14 +73,14 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correctio
 
 def average(a, axis=None, weights=None, returned=False, out=None):
     """The weighted mean over the given axes, and with `returned` the sum of the weights."""
-    a = as_array(a)
+    a = _as_array(a)
     if weights is None:
         result = mean(a, axis)
         if "int" in dtype_name(a.dtype):  # other than `mean`, MXNet's `average` keeps the type
             result = result.astype(a.dtype)
         total = array(a.size / builtins.max(result.size, 1), dtype=result.dtype, ctx=a._ctx)
     else:
-        weights = as_array(weights, a)
+        weights = _as_array(weights, a)
         total = sum(weights, axis if weights.shape == a.shape else None)
         if weights.shape != a.shape:
             if axis is None:
@@ -148,7 +148,7 @@ def flatnonzero(a):
 
 def count_nonzero(a, axis=None, keepdims=False):
     """How many elements are not zero."""
-    a = as_array(a)
+    a = _as_array(a)
     counts = onp.count_nonzero(a.asnumpy(), axis, keepdims=keepdims)
     return int(counts) if axis is None and not keepdims else array(counts, ctx=a._ctx)
 
@@ -173,7 +173,7 @@ def where(condition, x=None, y=None):
 
 def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None):
     """The different elements (or slices along an axis) in ascending order, and where and how often they stand."""
-    ar = as_array(ar)
+    ar = _as_array(ar)
     if dtype_name(ar.dtype) == "bool":
         raise MXNetError("unique: arrays of bool are not supported")
     parts = onp.unique(ar.asnumpy(), return_index, return_inverse, return_counts, axis=axis)
@@ -209,7 +209,7 @@ _SHARES = {
 
 def _quantile(a, q, axis, interpolation, keepdims, scale):
     """By sorting, so that gradients reach the elements that the quantiles lie between."""
-    a = as_array(a)
+    a = _as_array(a)
     interpolation = interpolation or "linear"
     if interpolation not in _SHARES:
         raise ValueError(f"quantiles: one of {', '.join(_SHARES)} is accepted, given {interpolation!r}")
@@ -268,7 +268,7 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
     from core.numpy.manipulation import broadcast_to, concatenate
 
     edge = tuple(1 if i == axis % a.ndim else m for i, m in enumerate(a.shape))
-    ends = (None if v is None else as_array(v).astype(a.dtype) for v in (prepend, append))
+    ends = (None if v is None else _as_array(v).astype(a.dtype) for v in (prepend, append))
     first, last = (v if v is None or v.ndim else broadcast_to(v, edge) for v in ends)
     if first is not None or last is not None:
         a = concatenate([v for v in (first, a, last) if v is not None], axis)
@@ -283,8 +283,8 @@ def ediff1d(ary, to_end=None, to_begin=None):
     """Differences of neighbours of the flat array."""
     from core.numpy.manipulation import concatenate
 
-    flat = ravel(as_array(ary))
-    parts = [None if v is None else ravel(as_array(v).astype(flat.dtype)) for v in (to_begin, to_end)]
+    flat = ravel(_as_array(ary))
+    parts = [None if v is None else ravel(_as_array(v).astype(flat.dtype)) for v in (to_begin, to_end)]
     return concatenate([p for p in (parts[0], flat[1:] - flat[:-1], parts[1]) if p is not None])
 
 
@@ -302,7 +302,7 @@ def polyval(p, x):
     if not isinstance(x, NDArray):
         if not isinstance(p, NDArray):
             return onp.polyval(p, x)
-        x = as_array(x, p)
+        x = _as_array(x, p)
     coefficients = p.asnumpy().reshape(-1).tolist() if isinstance(p, NDArray) else list(p)
     result = F.full_like(x, fill_value=0)
     for k in range(len(coefficients)):
@@ -312,7 +312,7 @@ def polyval(p, x):
 
 def array_equal(a1, a2, equal_nan=False):
     """Whether two arrays have the same shape and elements."""
-    a1, a2 = as_array(a1), as_array(a2)
+    a1, a2 = _as_array(a1), _as_array(a2)
     return bool(onp.array_equal(a1.asnumpy(), a2.asnumpy(), equal_nan))
 
 
@@ -323,7 +323,7 @@ def allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
 
 def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
     """Where |a - b| <= atol + rtol |b|, as bool; equal_nan: NaN agrees with NaN."""
-    given = (x.asnumpy() if isinstance(x, NDArray) else x for x in (as_array(a), as_array(b), rtol, atol))
+    given = (x.asnumpy() if isinstance(x, NDArray) else x for x in (_as_array(a), _as_array(b), rtol, atol))
     return array(onp.isclose(*given, equal_nan))
 
 

@@ -7,7 +7,7 @@ import warnings
 from core import ndarray as nd
 from core.base import MXNetError, NotAnArray, nearest
 from core.dtypes import HALF, dtype_name
-from core.ndarray.sparse import rows_of, set_rows
+from core.ndarray.rows import rows_of, set_rows
 from core.signatures import unknown_keyword
 from core.util import is_np_array
 

@@ -1,4 +1,4 @@
-"""The `sym` face: symbols and one function for each operator of the table, made on first use."""
+"""The `sym` namespace: symbols and one function for each operator of the table, made on first use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import importlib
 from core import late_names, ops
 from core.base import NotImplementedForSymbol, UnknownName
 from core.ops.registry import TABLE
-from core.symbol.compose import Namespace, documented_front
+from core.symbol.compose import Namespace as _Namespace
+from core.symbol.compose import documented_wrapper as _documented_wrapper
 from core.symbol.functions import (
     arange,
     eye,
@@ -44,7 +45,7 @@ def __getattr__(name: str):
     elif name == "Custom":
         value = importlib.import_module("core.symbol.custom").Custom
     elif name in _NAMESPACES:
-        value = Namespace(name, _NAMESPACES[name], Symbol)
+        value = _Namespace(name, _NAMESPACES[name], Symbol)
         if name == "_internal":
             value.SymbolBase = Symbol
         if name == "contrib":
@@ -53,7 +54,7 @@ def __getattr__(name: str):
             for function in (control_flow.foreach, control_flow.while_loop, control_flow.cond, random.rand_zipfian):
                 setattr(value, function.__name__, function)
     elif name in TABLE and not name.startswith("__"):
-        value = documented_front(TABLE[name], name, Symbol)
+        value = _documented_wrapper(TABLE[name], name, Symbol)
     else:
         raise UnknownName("sym", name, __dir__)
     globals()[name] = value

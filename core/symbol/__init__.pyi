@@ -7,8 +7,6 @@ from . import numpy_extension as npx
 from . import random as random
 from core.base import NotImplementedForSymbol as NotImplementedForSymbol
 from core.base import UnknownName as UnknownName
-from core.symbol.compose import Namespace as Namespace
-from core.symbol.compose import documented_front as documented_front
 from core.symbol.functions import arange as arange
 from core.symbol.functions import eye as eye
 from core.symbol.functions import full as full

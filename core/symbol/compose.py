@@ -16,7 +16,7 @@ from core.ops.registry import NULL, REQUIRED, TABLE, Operator
 from core.symbol.graph import HIDDEN, Node, hidden, input_names
 
 
-def front(op: Operator, called: str, kind: type):
+def wrapper(op: Operator, called: str, kind: type):
     """The function `sym.NAME`: inputs (symbols) and attributes by position or keyword, `name`, `attr`.
 
     attr: extra attributes; so are keywords of the form `__key__`. Inputs that are not given become variables called
@@ -39,9 +39,9 @@ def front(op: Operator, called: str, kind: type):
     return function
 
 
-def documented_front(op: Operator, called: str, kind: type):
-    """`front` for a namespace, with the docstring that `nd` shows."""
-    function = front(op, called, kind)
+def documented_wrapper(op: Operator, called: str, kind: type):
+    """`wrapper` for a namespace, with the docstring that `nd` shows."""
+    function = wrapper(op, called, kind)
     function.__doc__ = documentation.of_operator(op)
     return function
 
@@ -115,7 +115,7 @@ class Namespace(types.ModuleType):
         for prefix in self._prefixes:
             op = TABLE.get(prefix + name)
             if op is not None:
-                function = documented_front(op, op.name if self._name == "random" else name, self._kind)
+                function = documented_wrapper(op, op.name if self._name == "random" else name, self._kind)
                 setattr(self, name, function)
                 return function
         from core import ndarray

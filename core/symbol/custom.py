@@ -6,7 +6,7 @@ from core import operator
 from core.base import MXNetError
 from core.ops.attributes import Attribute
 from core.ops.registry import Operator
-from core.symbol.compose import front, text_of
+from core.symbol.compose import text_of, wrapper
 from core.symbol.symbol import Symbol
 
 
@@ -18,7 +18,7 @@ def Custom(*data, op_type: str, name=None, attr=None, **kwargs) -> Symbol:
     symbols = {key: value for key, value in kwargs.items() if isinstance(value, Symbol)}
     texts = {key: text_of(value) for key, value in kwargs.items() if key not in symbols}
     op = entry(op_type, texts)
-    return front(op, "custom", Symbol)(*data, op_type=op_type, name=name, attr=attr, **symbols, **texts)
+    return wrapper(op, "custom", Symbol)(*data, op_type=op_type, name=name, attr=attr, **symbols, **texts)
 
 
 def entry(op_type: str, texts: dict[str, str]) -> Operator:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.ops.registry import TABLE
-from core.symbol.compose import front
+from core.symbol.compose import wrapper
 from core.symbol.symbol import Symbol
 
 
@@ -145,7 +145,7 @@ pow = power
 
 def _internal(operator: str, /, *args, **kwargs) -> Symbol:
     hint = operator.replace("_scalar", "scalar")  # as MXNet counts them
-    return front(TABLE[operator], hint, Symbol)(*args, **kwargs)
+    return wrapper(TABLE[operator], hint, Symbol)(*args, **kwargs)
 
 
 def _either(both: str, right_number: str, left_number: str, numbers, left, right):

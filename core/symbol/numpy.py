@@ -12,7 +12,7 @@ from core import numpy
 from core.base import nearest
 from core.ops.attributes import shape_of
 from core.ops.registry import TABLE
-from core.symbol.compose import documented_front, front
+from core.symbol.compose import documented_wrapper, wrapper
 from core.symbol.numpy_functions import function
 from core.symbol.symbol import Symbol, install_infix, install_methods
 from core.util import require
@@ -89,13 +89,13 @@ class _Symbol(Symbol):
 def __getattr__(name: str):
     for prefix in ("_npi_", "_np_"):
         if prefix + name in TABLE and name not in _ANOTHER:
-            value = documented_front(TABLE[prefix + name], prefix + name, _Symbol)
+            value = documented_wrapper(TABLE[prefix + name], prefix + name, _Symbol)
             break
     else:
         from core.numpy.functions import UNARY
 
         op = UNARY.get(name) or _SAME.get(name)
-        value = _of_numpy(name) if op is None else documented_front(TABLE[op], op, _Symbol)
+        value = _of_numpy(name) if op is None else documented_wrapper(TABLE[op], op, _Symbol)
     globals()[name] = value
     return value
 
@@ -249,7 +249,7 @@ _SAME = {
 
 
 def _call(name: str, *args, **kwargs) -> _Symbol:
-    return front(TABLE[name], name, _Symbol)(*args, **kwargs)
+    return wrapper(TABLE[name], name, _Symbol)(*args, **kwargs)
 
 
 install_infix(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from core import numpy_extension
 from core.base import nearest
 from core.ops.registry import TABLE, npx_operator
-from core.symbol.compose import Namespace, documented_front
+from core.symbol.compose import Namespace, documented_wrapper
 from core.symbol.numpy import Functions, _Symbol
 
 
@@ -18,7 +18,7 @@ def __getattr__(name: str):
     elif op is None:
         raise AttributeError(f"sym.npx has no function {name!r}.{nearest(name, TABLE)}")
     else:
-        value = documented_front(op, op.name, _Symbol)
+        value = documented_wrapper(op, op.name, _Symbol)
     globals()[name] = value
     return value
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 from core.ndarray.contrib import zipfian_counts
-from core.ndarray.random import numbers_only
+from core.ndarray.draws import numbers_only
 from core.ops.registry import TABLE
-from core.symbol.compose import Namespace, front
+from core.symbol.compose import Namespace as _Namespace
+from core.symbol.compose import wrapper
 from core.symbol.symbol import Symbol
 
-_OTHERS = Namespace("random", ("_random_", "_sample_"), Symbol)
+_OTHERS = _Namespace("random", ("_random_", "_sample_"), Symbol)
 
 
 def uniform(low=0, high=1, shape=None, dtype=None, **kwargs) -> Symbol:
@@ -93,7 +94,7 @@ def multinomial(data, shape=None, get_prob=True, dtype="int32", **kwargs) -> Sym
     <NDArray 1x2 @cpu(0)>
     """
     given = {} if shape is None else {"shape": shape}
-    return front(TABLE["_sample_multinomial"], "_sample_multinomial", Symbol)(
+    return wrapper(TABLE["_sample_multinomial"], "_sample_multinomial", Symbol)(
         data, get_prob=get_prob, dtype=dtype, **given, **kwargs
     )
 
@@ -104,7 +105,7 @@ def shuffle(data, **kwargs) -> Symbol:
     >>> sorted(sym.random.shuffle(sym.var("x")).eval(x=nd.array([3, 1, 2]))[0].asnumpy().tolist())
     [1.0, 2.0, 3.0]
     """
-    return front(TABLE["_shuffle"], "_shuffle", Symbol)(data, **kwargs)
+    return wrapper(TABLE["_shuffle"], "_shuffle", Symbol)(data, **kwargs)
 
 
 def rand_zipfian(true_classes, num_sampled: int, range_max: int):
@@ -131,7 +132,7 @@ def _sample(name: str, parameters: dict, shape, dtype, kwargs: dict) -> Symbol:
     given = {key: value for key, value in (("shape", shape), ("dtype", dtype)) if value is not None}
     if not any(symbols):
         numbers_only(name, parameters)
-        return front(TABLE[f"_random_{name}"], f"_random_{name}", Symbol)(**parameters, **given, **kwargs)
+        return wrapper(TABLE[f"_random_{name}"], f"_random_{name}", Symbol)(**parameters, **given, **kwargs)
     if not all(symbols):
         raise ValueError(f"{name}: parameters are all numbers or all symbols, given {parameters!r}")
-    return front(TABLE[f"_sample_{name}"], f"_sample_{name}", Symbol)(*parameters.values(), **given, **kwargs)
+    return wrapper(TABLE[f"_sample_{name}"], f"_sample_{name}", Symbol)(*parameters.values(), **given, **kwargs)

@@ -19,7 +19,7 @@ from core.ops import storage_types
 from core.ops.attributes import shape_of
 from core.ops.registry import TABLE, Operator
 from core.symbol import graph, infer, serialization
-from core.symbol.compose import compose, front, given_of, text_of
+from core.symbol.compose import compose, given_of, text_of, wrapper
 from core.symbol.graph import HIDDEN, Entry, Node
 from core.util import is_np_array, is_np_shape
 
@@ -527,14 +527,14 @@ def install_infix(cls: type, table: dict) -> None:
 
         def infix(self, other, op=array_op, hint=array_hint, scalar=scalar_op, scalar_hint=scalar_hint):
             if isinstance(other, Symbol):
-                return front(TABLE[op], hint, cls)(self, other)
-            return front(TABLE[scalar], scalar_hint, cls)(self, scalar=_number(other))
+                return wrapper(TABLE[op], hint, cls)(self, other)
+            return wrapper(TABLE[scalar], scalar_hint, cls)(self, scalar=_number(other))
 
         setattr(cls, f"__{method}__", infix)
         if reverse_op is not None:
 
             def reflected(self, other, op=reverse_op, hint=reverse_hint):
-                return front(TABLE[op], hint, cls)(self, scalar=_number(other))
+                return wrapper(TABLE[op], hint, cls)(self, scalar=_number(other))
 
             setattr(cls, f"__r{method}__", reflected)
 
@@ -558,7 +558,7 @@ def _number(value):
 
 def call(operator: str, symbol: Symbol, /, *args, **kwargs) -> Symbol:
     """An operator of a symbol, of the same class."""
-    return front(TABLE[operator], operator, type(symbol))(symbol, *args, **kwargs)
+    return wrapper(TABLE[operator], operator, type(symbol))(symbol, *args, **kwargs)
 
 
 def _install_operators() -> None:

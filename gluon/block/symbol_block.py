@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 
-from core import autograd, initializer, symbol
+from core import initializer, symbol
 from core import ndarray as nd
 from core.base import MXNetError
 from core.dtypes import dtype_name, dtype_type
@@ -13,6 +13,7 @@ from core.ops.facts import not_half
 from core.ops.storage_types import NUMBERS
 from core.symbol import graph, infer
 from core.symbol.fixed_lengths import check, fixed_lengths
+from core.tape import untraced
 from gluon.block.hybrid_block import HybridBlock
 from gluon.block.operators import leaves, operators_for
 from gluon.block.structure import _regroup
@@ -128,7 +129,7 @@ class SymbolBlock(HybridBlock):
             return self._symbol._entries
         shapes = {name: array.shape for name, array in values.items()}
         if self._closed[0] != shapes:
-            with autograd.untraced():
+            with untraced():
                 self._closed = shapes, infer.closed(self._symbol._entries, shapes)
         return self._closed[1]
 
@@ -136,7 +137,7 @@ class SymbolBlock(HybridBlock):
         """Tells the shapes of parameters that are not known from those of the inputs."""
         shapes = {name: x.shape for name, x in zip(self._input_names, leaves(args), strict=True)}
         known = {name: p.shape for name, p in self.params.items() if p.shape and all(n > 0 for n in p.shape)}
-        with autograd.untraced():
+        with untraced():
             arguments, _, states = self._symbol.infer_shape_partial(**shapes, **known)
         names = [*self._symbol.list_arguments(), *self._symbol.list_auxiliary_states()]
         for name, shape in zip(names, [*arguments, *states], strict=True):

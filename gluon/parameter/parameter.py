@@ -12,6 +12,8 @@ from core import ndarray as nd
 from core.base import MXNetError, NotSupportedError
 from core.context import Context, cpu, current_context
 from core.dtypes import dtype_name
+from core.ndarray.deferred import Deferred
+from core.tape import untraced
 from core.util import is_np_array, is_np_shape
 
 __all__ = ["DeferredInitializationError", "Parameter", "contexts_of", "is_known", "placeholders"]
@@ -174,7 +176,7 @@ class Parameter:
                 f"parameter {self.name!r} cannot be initialized: its shape is {self._shape}. Give the layer "
                 "in_units, in_channels, ... or pass a batch through the network"
             )
-        with autograd.pause(), autograd.untraced():
+        with autograd.pause(), untraced():
             if values is None:
                 values = nd.zeros(self._shape, ctx=cpu(), dtype=self._dtype)
                 values = values.as_np_ndarray() if is_np_array() else values  # initializers of users meet their face
@@ -209,7 +211,7 @@ class Parameter:
         if self._deferred_init:
             with _initialising:
                 if self._deferred_init:
-                    return nd.Deferred(self)
+                    return Deferred(self)
         if self._data is not None:
             return self._seen(ctx)
         raise self._not_ready()
@@ -321,7 +323,7 @@ class Parameter:
         if self._stype != "default":
             raise self._not_dense()
         if self._data is None and self._deferred_init and placeholders.active:
-            return nd.Deferred(self)
+            return Deferred(self)
         return self._check_and_get(self._data, ctx)
 
     def list_data(self):

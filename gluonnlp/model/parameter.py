@@ -6,6 +6,7 @@ import re
 import warnings
 
 from core import nd
+from core.ndarray.deferred import Deferred
 from gluon import Parameter
 
 __all__ = ["WeightDropParameter", "apply_weight_drop"]
@@ -53,7 +54,7 @@ class WeightDropParameter(Parameter):
 
     def data(self, ctx=None, device=None):
         array = super().data(ctx, device)
-        if not self._rate or isinstance(array, nd.Deferred):
+        if not self._rate or isinstance(array, Deferred):
             return array
         return nd.Dropout(array, p=self._rate, mode=self._mode, axes=self._axes)
 

@@ -10,6 +10,7 @@ import pytest
 import core as mx
 from core import autograd, nd
 from core.ndarray import sparse
+from core.ndarray.rows import rows_of
 from core.ndarray.sparse import CSRNDArray, RowSparseNDArray
 
 RANDOM = np.random.RandomState(0)
@@ -157,7 +158,7 @@ def test_whether_row_numbers_ascend_is_asked_anew_after_a_write():
     assert weight._full()
     weight.indices[:] = nd.array([1, 0], dtype="int64")
     np.testing.assert_array_equal(weight.asnumpy(), WEIGHT[[1, 0]])
-    np.testing.assert_array_equal(sparse.rows_of(weight, nd.array([0, 1])).asnumpy(), WEIGHT[[1, 0]])
+    np.testing.assert_array_equal(rows_of(weight, nd.array([0, 1])).asnumpy(), WEIGHT[[1, 0]])
 
 
 def test_results_of_stored_operators_leave_with_their_arrays():

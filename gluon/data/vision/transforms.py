@@ -21,7 +21,7 @@ from core.context import cpu
 from core.documentation.classes import complete as _complete
 from core.dtypes import dtype_name
 from core.ndarray import NDArray
-from core.random import next_key
+from core.random_keys import next_key
 from gluon.block import Block, HybridBlock
 from gluon.data import arrays
 from gluon.nn import HybridSequential, Sequential

@@ -1,0 +1,67 @@
+"""Rows of arrays by their numbers, read and written in place: dense arrays, and those of which few rows are stored."""
+
+from __future__ import annotations
+
+import numpy as onp
+
+from core import autograd, dispatch, storage
+from core.context import Context
+from core.dtypes import dtype_name
+from core.ndarray.ndarray import NDArray
+from core.ndarray.ndarray import array as dense_array
+from core.ops.registry import TABLE
+
+
+def rows_of(array_: NDArray, rows: NDArray) -> NDArray:
+    """Rows by their numbers (any shape), as a dense array; those that a row-sparse array does not store are zero."""
+    shape, found = (*rows.shape, *array_.shape[1:]), None
+    with autograd.pause(train_mode=autograd.is_training()):
+        if not rows.size or (array_.stype == "row_sparse" and not len(array_.indices)):
+            return NDArray._wrap(storage.zeros(shape, dtype_name(array_.dtype), array_._ctx), array_._ctx)
+        if array_.stype == "row_sparse":
+            if not array_._full():
+                places, found = array_._places(rows)
+                rows = row_index(places, array_._ctx)
+            array_ = array_.data
+        taken = dispatch.launch(TABLE["take"], [array_, rows], TABLE["take"].parse({}), NDArray)
+        if found is None or found.all():
+            return taken
+        kept = dense_array(found.reshape(*found.shape, *(1,) * (len(shape) - found.ndim)), array_._ctx, taken.dtype)
+        return taken * kept
+
+
+def set_rows(array_: NDArray, rows: NDArray, values: NDArray) -> None:
+    """Writes rows by their numbers; a row-sparse array then stores them too."""
+    if not len(rows):
+        return
+    if array_.stype == "row_sparse":
+        if not array_._full():
+            places, found = array_._places(rows) if len(array_.indices) else (None, onp.zeros(1, bool))
+            if not found.all():
+                both = row_index(distinct(onp.concatenate([on_host(array_.indices), on_host(rows)])), array_._ctx)
+                array_._parts = rows_of(array_, both), both
+                places, _ = array_._places(rows)
+            rows = row_index(places, array_._ctx)
+        array_ = array_.data
+    target = array_._data
+    target[rows._data] = values._data
+    autograd.written(target)
+
+
+def distinct(numbers_: onp.ndarray) -> onp.ndarray:
+    """The different numbers of an array, ascending."""
+    ascending = onp.sort(numbers_, axis=None)
+    return ascending[onp.append(True, ascending[1:] != ascending[:-1])[: ascending.size]]
+
+
+def row_index(values, ctx: Context) -> NDArray:
+    return dense_array(onp.asarray(plain(values)).astype(onp.int64), ctx, "int64")
+
+
+def on_host(indices: NDArray) -> onp.ndarray:
+    """Indices where the host reads them, without a copy if they are there: to be read alone."""
+    return storage.share_numpy(indices._data) if indices._data.is_cpu else storage.to_numpy(indices._data)
+
+
+def plain(values):
+    return values.asnumpy() if isinstance(values, NDArray) else values
