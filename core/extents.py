@@ -40,6 +40,7 @@ class Space:
         self.symbols: list[Symbol] = []
         self.guards: dict[str, None] = {}
         self.pinned: dict[Symbol, Line] = {}
+        self.unequal: list[Extent] = []
 
     def symbol(self, hint: int) -> Extent:
         """A new symbol, as an extent."""
@@ -76,9 +77,10 @@ class Line(str):
 
 @functools.total_ordering
 class Symbol:
-    """An unknown length."""
+    """An unknown length; high: what it is presumed to be at most, if anything is."""
 
     low = LOWEST
+    high: int | None = None
 
     def __init__(self, space: Space, index: int, hint: int):
         self.hint, self.text, self.key = hint, f"n{index}", (0, index, "")
@@ -99,6 +101,7 @@ class Rounded:
     """
 
     low = 0
+    high = None
 
     def __init__(self, text: str, hint: int, *of: Any):
         self.text, self.hint, self.key, self.of = text, hint, (1, 0, text), of
@@ -249,13 +252,15 @@ class Extent(_Ordered):
         if not isinstance(difference, Extent):
             return compare(difference, 0)
         low, high = difference.bounds()
-        answers = {compare(bound, 0) for bound in (low, high)} if low is not None and high is not None else None
-        if answers is None and low is not None and (low > 0 or (low == 0 and how in ("<", ">="))):
-            return how in (">", ">=", "!=")
-        if answers is None and high is not None and (high < 0 or (high == 0 and how in ("<=", ">"))):
+        if low is not None and (low > 0 or (low == 0 and how in ("<", ">="))):
+            return how in (">", ">=")
+        if high is not None and (high < 0 or (high == 0 and how in ("<=", ">"))):
             return how in ("<", "<=")
         if self.space.large or any(s.extent.space.large for s in difference.symbols()):
-            return compare(difference.at_large(), 0)
+            answer = compare(-1 if high == 0 else difference.at_large(), 0)
+            if how == "==" and not answer:
+                self.space.unequal.append(difference)
+            return answer
         answer = compare(difference.hint, 0)
         self.space.guard(f"{self} {how if answer else _OPPOSITE[how]} {other}")
         return answer
@@ -278,9 +283,19 @@ class Extent(_Ordered):
             for m, d in expanded.items():
                 shifted[m] = shifted.get(m, 0) + d
         constant = shifted.pop((), 0)
-        low = constant if all(c >= 0 for c in shifted.values()) else None
-        high = constant if all(c <= 0 for c in shifted.values()) else None
+        low = constant if all(c >= 0 for c in shifted.values()) else self._extreme(-1)
+        high = constant if all(c <= 0 for c in shifted.values()) else self._extreme(1)
         return low, high
+
+    def _extreme(self, sign: int) -> int | None:
+        """The sum of the greatest (sign 1) or least values of all terms, None where one has no end."""
+        total = 0
+        for monomial, c in self.terms.items():
+            ends = [atom.high if c * sign > 0 else atom.low for atom in monomial]
+            if None in ends:
+                return None
+            total += c * _product(ends)
+        return total
 
     def at_large(self) -> Fraction:
         """A number of the sign that the expression has for large lengths, 0 where it is 0: of the highest power.

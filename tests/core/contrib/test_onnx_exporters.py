@@ -145,6 +145,72 @@ def test_shapes_that_are_computed(text, shapes, tmp_path):
         _close([y.asnumpy() for y in (found if isinstance(found, list) else [found])], expected)
 
 
+# The file calls extents differently that must be equal; halves are doubled again; a table is cut at a length; a range
+# begins at one; rows are repeated as often as another input has rows.
+EQUAL = """
+(float[b, t, 4] x, float[c, s, 4] y) => (z) <int64 zero = {0}, int64 one = {1}, int64[1] first = {0}, int64[1] two = {2}> {
+  sum = Add (x, y)
+  shape = Shape (sum)
+  rows = Gather (shape, zero)
+  steps = Gather (shape, one)
+  rows1 = Unsqueeze (rows, first)
+  steps1 = Unsqueeze (steps, first)
+  wanted = Concat <axis = 0> (rows1, steps1, two, two)
+  pairs = Reshape (sum, wanted)
+  turned = Transpose <perm = [0, 2, 1, 3]> (pairs)
+  other = Shape (y)
+  z = Reshape (turned, other)
+}"""
+HALVES = """
+(float[b, 2, t] x, float[c, 2, s] y) => (z) {
+  small = MaxPool <kernel_shape = [3], strides = [2], pads = [1, 1]> (x)
+  smaller = MaxPool <kernel_shape = [3], strides = [2], pads = [1, 1]> (small)
+  twice = Concat <axis = 2> (smaller, smaller)
+  sum = Add (small, twice)
+  shape = Shape (sum)
+  ones = ConstantOfShape <value = float[1] {1}> (shape)
+  z = Add (ones, sum)
+}"""
+TABLE = """
+(float[b, t, 4] x, float[c, s, 4] y) => (z, places, rows, rest)
+<int64 one = {1}, int64[1] first = {0}, int64[1] second = {1}, int64[2] corner = {0, 0}, int64[2] both = {0, 1}> {
+  of = Shape <start = 1, end = 2> (x)
+  more = Shape <start = 1, end = 2> (y)
+  all = Add (of, more)
+  ends = Concat <axis = 0> (all, more)
+  wide = Constant <value = int64[2] {8, 16}> ()
+  table = ConstantOfShape <value = float[1] {2}> (wide)
+  part = Slice (table, corner, ends, both)
+  z = Identity (part)
+  begin = Squeeze (of, first)
+  end = Squeeze (all, first)
+  places = Range (begin, end, one)
+  count = Shape <start = 0, end = 1> (y)
+  times = Concat <axis = 0> (count, second, second)
+  rows = Tile (x, times)
+  single = Sub (of, second)
+  rest = Slice (x, first, single, second)
+}"""
+
+
+@pytest.mark.parametrize(
+    ("text", "shapes"),
+    [(EQUAL, [((2, 5, 4), (2, 5, 4)), ((3, 7, 4), (3, 7, 4))]), (HALVES, [((2, 2, 8), (1, 2, 3)), ((1, 2, 12), (1, 2, 3))]),
+     (TABLE, [((2, 3, 4), (3, 5, 4)), ((2, 2, 4), (2, 3, 4))])],
+    ids=["equal", "halves", "table"],
+)  # fmt: skip
+def test_extents_that_meet(text, shapes, tmp_path):
+    path = str(tmp_path / "net.onnx")
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> net {text}'), path)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    for pair in shapes:
+        given = dict(zip("xy", (np.random.default_rng(0).normal(size=s).astype("float32") for s in pair), strict=True))
+        expected = session.run(None, {v.name: given[v.name] for v in session.get_inputs()})
+        symbol, arguments, _ = mx.contrib.onnx.import_model(path)
+        bound = {n: mx.nd.array(given[n]) if n in given else arguments[n] for n in symbol.list_arguments()}
+        _close([x.asnumpy() for x in symbol.bind(mx.cpu(), bound, grad_req="null").forward()], expected)
+
+
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize("lengths", [False, True])
 @pytest.mark.parametrize("kind", ["GRU", "LSTM", "RNN"])
@@ -202,7 +268,7 @@ def test_weights_of_no_fixed_shape_are_refused(tmp_path, monkeypatch):
     path = _saved(tmp_path / "conv.onnx", "Conv", {"x": ("b", 3, 8, 8), "w": ("filters", 3, 3, 3)}, {})
     with pytest.raises(mx.MXNetError, match="the shape of the weight varies"):
         mx.contrib.onnx.import_model(path)
-    assert len(tried) == 1  # nothing spoke against the first assumption on extents
+    assert len(tried) == 1  # nothing was found out of the extents
 
 
 @pytest.mark.parametrize("how", ["half_pixel", "align_corners"])
@@ -230,13 +296,15 @@ def test_dilated_pooling_of_pictures_of_any_size_is_refused(tmp_path):
 def test_lengths_that_follow_from_open_extents_are_found():
     extents, x = Extents(), mx.sym.var("x")
     extents.variable(x, "float32", ("b", 3, "h", "w"))
-    first, second = extents.shapes(x)
-    data = mx.nd.zeros((2, 3, 4, 5))
-    for of, length in ((lambda b, c, h, w: h, 4), (lambda b, c, h, w: 3 * b, 6), (lambda b, c, h, w: 2 * h * w, 40)):
-        line = extents.line((of(*first), of(*second)))
+    b, _, h, w = extents.shape(x)
+    data = mx.nd.zeros((2, 3, 4, 7))
+    for extent, length in ((h, 4), (3 * b, 6), (2 * h * w, 56), (h * w + 2 * b + 5, 37), (w - 2, 5), (w // 2 * h, 12)):
+        line = extents.line(extent)
         assert line.eval(x=data)[0].asnumpy().tolist() == [1] * length
-    assert extents.line((7, 7)).eval()[0].shape == (7,)
-    assert extents.line((first[2], second[3])) is None
+        assert extents.number(extent).eval(x=data)[0].asnumpy().tolist() == [length]
+    assert extents.line(7).eval()[0].shape == (7,)
+    assert extents.like((h, 1, 2 * w)).eval(x=data)[0].shape == (4, 1, 14) and extents.like((b, 3, h, w)) is x
+    assert extents.line(h - w) is None and extents.number(h - w).eval(x=data)[0].asnumpy().tolist() == [-3]
 
 
 def test_determinants(tmp_path):

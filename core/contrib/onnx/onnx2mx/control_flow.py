@@ -167,8 +167,8 @@ def _places(elements: dict) -> Symbol:
 def _numbers(net: Network, most) -> Symbol:
     """0, 1, ... as many as a constant says, or a number that follows from extents."""
     if isinstance(most, Varying):
-        counts = tuple((int(n.item()),) for n in most.numbers)
-        return sym.Cast(sym.contrib.arange_like(net.ones(counts, "the number of steps"), axis=0), dtype="int64")
+        like = net.like((most.values.item(),), "the number of steps")
+        return sym.Cast(sym.contrib.arange_like(like, axis=0), dtype="int64")
     count = int(most.item())
     if count < 1:
         raise net.refuse(f"a loop of {count} steps")
@@ -207,8 +207,8 @@ def _check_state(net: Network, before: Symbol, after: Symbol) -> None:
 
 
 def _form(net: Network, x: Symbol) -> tuple:
-    """(shape under each probe, dtype), as far as they are known."""
-    return net.extents.shapes(x), net.dtype(x)
+    """(shape, dtype), as far as they are known."""
+    return net.lengths(x), net.dtype(x)
 
 
 def _true(net: Network, value, what: str) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from core import symbol as sym
 from core.contrib.onnx.onnx2mx.layers import weight_shape, window
 from core.contrib.onnx.onnx2mx.table import converts
+from core.extents import same
 from core.symbol import Symbol
 
 # ---------------------------------------------------------------------------------------------- resizing
@@ -34,30 +35,26 @@ def resize(net, attrs, x, *rest):
         raise net.refuse("the number of axes of the input depends on values")
     axes = [a % len(shape) for a in attrs.get("axes", range(len(shape)))]
     if sizes is not None:
-        wanted = dict(zip(axes, zip(*net.tried(sizes, "sizes"))))
-        factors = {a: n[0] / shape[a] for a, n in wanted.items() if shape[a] > 0 and n[0] == n[1]}
+        wanted = dict(zip(axes, net.whole(sizes, "sizes")))
+        factors = {a: n / shape[a] for a, n in wanted.items() if shape[a] > 0 and type(n) is int}
         policy = attrs.get("keep_aspect_ratio_policy", "stretch")
         if policy != "stretch":
             ratio = (min if policy == "not_larger" else max)(factors.values())
             factors = dict.fromkeys(factors, ratio)
-            wanted = {a: (math.floor(ratio * shape[a] + 0.5),) * 2 for a in factors}
+            wanted = {a: math.floor(ratio * shape[a] + 0.5) for a in factors}
     else:
         given = net.number(scales, "scales").reshape(-1)
         factors = {a: float(s) for a, s in zip(axes, given)}
-        wanted = {a: (math.floor(shape[a] * s),) * 2 for a, s in factors.items() if shape[a] > 0}
+        wanted = {a: math.floor(shape[a] * s) for a, s in factors.items() if shape[a] > 0}
     region = net.number(roi, "roi").reshape(2, -1) if how == "tf_crop_and_resize" else None
     for i, axis in enumerate(axes):
         if axis not in wanted or axis not in factors:  # an extent that varies
-            own = net.extents.shapes(x)
-            stays = factors.get(axis) == 1 or (
-                axis in wanted and own is not None and wanted[axis] == tuple(s[axis] for s in own)
-            )
-            if stays:
+            if factors.get(axis) == 1 or (axis in wanted and same(wanted[axis], net.lengths(x)[axis])):
                 continue
             raise net.refuse("extents that vary are resized by whole factors or bilinearly only")
         crop = None if region is None else (float(region[0, i]), float(region[1, i]))
-        net.bounded(shape[axis] * wanted[axis][0], "a matrix that resizes")
-        weights = resampling(shape[axis], wanted[axis][0], factors[axis], attrs, how, crop)
+        net.bounded(shape[axis] * wanted[axis], "a matrix that resizes")
+        weights = resampling(shape[axis], wanted[axis], factors[axis], attrs, how, crop)
         if np.array_equal(weights, np.eye(shape[axis])):
             continue
         x = _along(net, x, axis, weights, crop is not None and attrs.get("extrapolation_value", 0.0))
@@ -70,12 +67,14 @@ def _usual(net, attrs, x: Symbol, how: str, scales, sizes) -> Symbol | None:
     if (shape is not None and len(shape) != 4) or "axes" in attrs or attrs.get("antialias"):
         return None
     if sizes is not None:
-        pairs = list(zip(*net.tried(sizes, "sizes")))
-        if len(pairs) != 4 or attrs.get("keep_aspect_ratio_policy", "stretch") != "stretch":
+        wanted = net.whole(sizes, "sizes")
+        if len(wanted) != 4 or attrs.get("keep_aspect_ratio_policy", "stretch") != "stretch":
             return None
-        own = net.extents.shapes(x)
-        if own is not None and all(n % s[a] == 0 for a in (2, 3) for n, s in zip(pairs[a], own)):
-            scales = np.array([1, 1, *(pairs[a][0] // own[0][a] for a in (2, 3))], np.float32)
+        own = net.lengths(x)
+        if own is not None:
+            times = [wanted[a] // own[a] for a in (2, 3)]
+            if all(type(n) is int and same(n * own[a], wanted[a]) for a, n in zip((2, 3), times)):
+                scales = np.array([1, 1, *times], np.float32)
     if mode == "nearest" and isinstance(scales, np.ndarray) and scales.size == 4:
         rounding = attrs.get("nearest_mode", "round_prefer_floor")
         plain = (how == "asymmetric" and rounding == "floor") or (
@@ -87,10 +86,10 @@ def _usual(net, attrs, x: Symbol, how: str, scales, sizes) -> Symbol | None:
     if mode not in ("linear", "bilinear") or how not in ("align_corners", "half_pixel", "pytorch_half_pixel"):
         return None
     corners = how == "align_corners"
-    if sizes is not None and all(a == b and a > 1 for a, b in pairs[2:]):
-        return sym.contrib.BilinearResize2D(x, height=pairs[2][0], width=pairs[3][0], align_corners=corners)
-    if sizes is not None and pairs[2][0] != pairs[2][1] and pairs[3][0] != pairs[3][1]:
-        like = net.ones(tuple((1, 1, pairs[2][p], pairs[3][p]) for p in (0, 1)), "sizes")
+    if sizes is not None and all(type(n) is int and n > 1 for n in wanted[2:]):
+        return sym.contrib.BilinearResize2D(x, height=wanted[2], width=wanted[3], align_corners=corners)
+    if sizes is not None and not any(type(n) is int for n in wanted[2:]):
+        like = net.like((1, 1, *wanted[2:]), "sizes")
         return sym.contrib.BilinearResize2D(x, like, mode="like", align_corners=corners)
     if sizes is None and scales is not None and isinstance(scales, np.ndarray) and scales.size == 4:
         if (scales[:2] == 1).all() and all(s == math.floor(s) for s in scales[2:]):

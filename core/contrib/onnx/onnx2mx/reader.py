@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import math
 import os
@@ -12,7 +13,7 @@ from core import random
 from core.base import MXNetError
 from core.contrib.onnx import package
 from core.contrib.onnx.onnx2mx.control_flow import CONTROL
-from core.contrib.onnx.onnx2mx.extents import ASSUMPTIONS
+from core.contrib.onnx.onnx2mx.extents import Again, Facts
 from core.contrib.onnx.onnx2mx.folding import convert
 from core.contrib.onnx.onnx2mx.table import CONVERSIONS, Network
 from core.ndarray import array
@@ -146,30 +147,20 @@ def _converted(model, path: str):
 
 
 def _walked(model, path: str) -> Network:
-    """The network with the values of all nodes, under the first assumption on open extents that nothing contradicts."""
-    found, refusal = None, None
-    for assumption in ASSUMPTIONS:
-        network = _begun(model, path, assumption)
-        try:
+    """The network with the values of all nodes."""
+    facts = Facts()
+    while True:  # each time with a fact more, of which every open extent has two at most
+        network = _begun(model, path, facts)
+        with contextlib.suppress(Again):
             _walk(package(), network, model.graph, path)
-        except MXNetError as error:
-            refusal = refusal or error
-        else:
-            found = found or network
-            if not network.extents.contradicted:
-                return network
-        if not network.extents.contradicted:
-            break
-    if found is None:
-        raise refusal
-    return found
+            return network
 
 
-def _begun(model, path: str, assumption: tuple) -> Network:
+def _begun(model, path: str, facts: Facts) -> Network:
     """The network with its inputs and what the file holds of values."""
     onnx = package()
     versions = [o.version for o in model.opset_import if o.domain in ("", "ai.onnx")]
-    network = Network(versions[0] if versions else 1, assumption)
+    network = Network(versions[0] if versions else 1, facts)
     for tensor in model.graph.initializer:
         network.constant(tensor.name, _array(onnx, tensor, path))
     own = set(network.constants)

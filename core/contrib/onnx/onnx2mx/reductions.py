@@ -6,6 +6,7 @@ import numpy as np
 
 from core import symbol as sym
 from core.contrib.onnx.onnx2mx.table import converts
+from core.extents import same
 from core.symbol import Symbol
 from core.symbol.numpy_functions import function as np_function
 
@@ -112,10 +113,10 @@ def top_k(net, attrs, x, k=None):
 
 def _counted(net, attrs, x, k) -> int:
     """How many are taken; 0 for all."""
-    ((count,), (other,)) = net.tried(k, "k")
-    if count != other:
-        shapes = net.extents.shapes(net.symbol(x))
-        if shapes is None or (count, other) != tuple(s[attrs.get("axis", -1)] for s in shapes):
+    (count,) = net.whole(k, "k")
+    if type(count) is not int:
+        shape = net.lengths(x)
+        if shape is None or not same(count, shape[attrs.get("axis", -1)]):
             raise net.refuse("how many are taken follows from the input, which a symbol cannot follow")
         return 0
     if count <= 0:

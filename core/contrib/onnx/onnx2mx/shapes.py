@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from core import symbol as sym
-from core.contrib.onnx.onnx2mx.extents import Varying
+from core.contrib.onnx.onnx2mx.extents import Varying, numbers
 from core.contrib.onnx.onnx2mx.table import converts
+from core.extents import Extent, is_symbolic, same
 from core.symbol import Symbol
 from core.symbol.numpy_functions import function as np_function
 
@@ -18,28 +19,17 @@ FOLDED = 1 << 12  # elements of constants that are joined while reading: shapes,
 @converts("Shape")
 def shape(net, attrs, x):
     start, end = attrs.get("start", 0), attrs.get("end")
-    if not isinstance(x, Symbol):
-        return np.array(net.shape(x)[start:end], np.int64)
-    found = net.extents.measured(x, start, end)
-    if found is not None and np.array_equal(*found):
-        return found[0]
-
-    def make():
-        whole = sym.shape_array(x)
-        return whole if start == 0 and end is None else sym.slice_axis(whole, axis=0, begin=start, end=end)
-
-    return make() if found is None else Varying(found, make, x if start == 0 and end is None else None)
+    found = net.lengths(x)
+    if found is not None:
+        return numbers(found[start:end])
+    whole = sym.shape_array(x)
+    return whole if start == 0 and end is None else sym.slice_axis(whole, axis=0, begin=start, end=end)
 
 
 @converts("Size")
 def size(net, attrs, x):
-    if not isinstance(x, Symbol):
-        return np.array(math.prod(net.shape(x)), np.int64)
-    found = net.extents.measured(x, 0, None)
-    if found is None:
-        return sym.size_array(x)
-    counts = tuple(np.array(math.prod(map(int, n)), np.int64) for n in found)
-    return counts[0] if counts[0] == counts[1] else Varying(counts, lambda: sym.size_array(x))
+    found = net.lengths(x)
+    return sym.size_array(x) if found is None else numbers(math.prod(found))
 
 
 @converts("Reshape")
@@ -57,28 +47,24 @@ def reshape(net, attrs, x, wanted=None):
 
 def x_like(net, x: Symbol, wanted: Varying) -> Symbol:
     """`x` in a shape that follows from extents of the inputs."""
-    if wanted.of is not None:
-        return sym.reshape_like(x, wanted.of)
-    own, codes = net.extents.shapes(x), []
-    for axis, pair in enumerate(zip(*net.tried(wanted, "the shape"))):
-        if pair[0] == pair[1]:
-            codes.append(pair[0])
-        else:  # 0 copies the extent that the input has there
-            same = own is not None and axis < len(own[0]) and pair == (own[0][axis], own[1][axis])
-            codes.append(0 if same else None)
+    wanted, own = net.whole(wanted, "the shape"), net.lengths(x)
+    # 0 copies the extent that the input has there
+    codes = [
+        n if type(n) is int else 0 if own is not None and same(n, (*own, *wanted)[axis]) and axis < len(own) else None
+        for axis, n in enumerate(wanted)
+    ]
     if codes.count(None) + codes.count(-1) <= 1:
         return sym.Reshape(x, shape=tuple(-1 if n is None else n for n in codes))
     if own is None:
         raise net.refuse("the shape of what is reshaped depends on values")
-    shapes = [_completed(before, after) for before, after in zip(own, net.tried(wanted, "the shape"))]
-    return sym.reshape_like(x, net.ones(tuple(shapes), "the shape"))
+    return sym.reshape_like(x, net.like(_completed(own, wanted), "the shape"))
 
 
 def _completed(before: tuple, after: tuple) -> tuple:
     """A shape without the codes 0 (copy) and -1 (what is left)."""
-    after = tuple(before[i] if n == 0 else n for i, n in enumerate(after))
-    rest = math.prod(before) // max(1, math.prod(n for n in after if n != -1))
-    return tuple(rest if n == -1 else n for n in after)
+    after = tuple(before[i] if same(n, 0) else n for i, n in enumerate(after))
+    rest = math.prod(before) // (math.prod(n for n in after if not same(n, -1)) or 1)
+    return tuple(rest if same(n, -1) else n for n in after)
 
 
 @converts("Flatten")
@@ -156,11 +142,11 @@ def slice_(net, attrs, x, begins=None, ends=None, axes=None, steps=None):
         begins, ends, axes = np.array(attrs["starts"]), np.array(attrs["ends"]), attrs.get("axes")
     else:
         axes = None if axes is None else net.ints(axes, "axes")
-    begins, ends = (list(zip(*net.tried(v, f"the {what}"))) for v, what in ((begins, "starts"), (ends, "ends")))
+    begins, ends = net.whole(begins, "the starts"), net.whole(ends, "the ends")
     steps = (1,) * len(begins) if steps is None else net.ints(steps, "steps")
-    if isinstance(x, np.ndarray) and all(a == b for a, b in (*begins, *ends)):
+    if isinstance(x, np.ndarray) and not is_symbolic((begins, ends)):
         parts = [slice(None)] * x.ndim
-        for axis, (begin, _), (end, _), step in zip(range(len(begins)) if axes is None else axes, begins, ends, steps):
+        for axis, begin, end, step in zip(range(len(begins)) if axes is None else axes, begins, ends, steps):
             parts[axis] = slice(begin, end if step > 0 or end >= -x.shape[axis] else None, step)
         return x[tuple(parts)]
     made = net.symbol(x)
@@ -172,22 +158,20 @@ def slice_(net, attrs, x, begins=None, ends=None, axes=None, steps=None):
 _FAR = 1 << 31
 
 
-def _part(net, x: Symbol, axis: int, begin: tuple, end: tuple, step: int) -> Symbol:
-    """Elements along one axis; the bounds are told under each probe."""
-    shapes = net.extents.shapes(x)
-    if shapes is not None:
-        axis = axis % len(shapes[0])
-        begin, end = _settled(begin, end, [s[axis] for s in shapes], step)
-    if begin[0] != begin[1]:
+def _part(net, x: Symbol, axis: int, begin, end, step: int) -> Symbol:
+    """Elements along one axis; bounds are ints or `Extent`s."""
+    shape = net.lengths(x)
+    if shape is not None:
+        axis = axis % len(shape)
+        begin, end = _counted(net, begin, end, shape[axis], step)
+    if type(begin) is Extent:
         raise net.refuse("where a part starts is computed from the input, which a symbol cannot follow")
-    if end[0] != end[1] and min(end) > 0 and step == 1 and begin[0] >= 0 and 0 <= axis < 32:
-        line = net.ones(tuple((n,) for n in end), "the end of a part")
-        if line is not None:  # as long as something else is
-            x = sym.slice_like(x, sym.Reshape(line, shape=(*(1,) * axis, -1)), axes=(axis,))
-            end = (_FAR, _FAR)
-    if end[0] != end[1]:
+    if type(end) is Extent and step == 1 and begin >= 0 and 0 <= axis < 32:
+        line = net.like((end,), "the end of a part")  # as long as something else is
+        x = sym.slice_like(x, sym.Reshape(line, shape=(*(1,) * axis, -1)), axes=(axis,))
+        end = _FAR
+    if type(end) is Extent:
         raise net.refuse("where a part ends is computed from the input, which a symbol cannot follow")
-    begin, end = begin[0], end[0]
     if step == 1:
         return sym.slice_axis(x, axis=axis, begin=max(begin, -_FAR), end=end if end < _FAR else None)
     if step == -1 and begin in (-1, _FAR) and end < -_FAR:
@@ -195,23 +179,24 @@ def _part(net, x: Symbol, axis: int, begin: tuple, end: tuple, step: int) -> Sym
     if step == 0 or not 0 <= axis < 32:
         raise net.refuse(f"steps of {step} along axis {axis} are not converted")
     first, last = (None if abs(bound) >= _FAR else bound for bound in (begin, end))
-    if step < 0 and shapes is not None and shapes[0] == shapes[1]:  # bounds beyond a known extent
-        extent = shapes[0][axis]
+    if step < 0 and shape is not None and type(shape[axis]) is int:  # bounds beyond a known extent
+        extent = shape[axis]
         first = None if first is not None and first >= extent else first
         last = None if last is not None and last < -extent else last
     return sym.slice(x, begin=(*[None] * axis, first), end=(*[None] * axis, last), step=(*[1] * axis, step))
 
 
-def _settled(begin: tuple, end: tuple, extents: list[int], step: int) -> tuple[tuple, tuple]:
-    """Bounds that are the same under both probes, where counting them from the end of the axis makes them so."""
-    if begin[0] != begin[1]:
-        begin = tuple(b - n if 0 <= b < n else b for b, n in zip(begin, extents))
-    left_out = [n - e for e, n in zip(end, extents)]  # behind the part
-    if step > 0 and max(left_out) <= 0 and (end[0] == end[1] or extents[0] != extents[1]):
-        return begin, (_FAR, _FAR)
-    if end[0] != end[1] and left_out[0] > 0 and len(set(left_out)) == 1:
-        end = tuple(-n for n in left_out)
-    return begin, end
+def _counted(net, begin, end, extent, step: int) -> tuple:
+    """The bounds, counted from the end of the axis where that makes numbers of them."""
+    if type(begin) is Extent and type(begin - extent) is int and begin < extent:
+        begin -= extent
+    if type(end) is Extent and type(extent) is int and end > extent:
+        # A table cut at the length of the input, as of the embeddings of positions: presumed to be long enough.
+        net.extents.presume_at_most(end, extent)
+    behind = end - extent
+    if type(behind) is int and step > 0 and behind >= 0:
+        return begin, _FAR
+    return begin, behind if type(end) is Extent and type(behind) is int else end
 
 
 @converts("Gather")
@@ -335,31 +320,30 @@ def one_hot(net, attrs, indices, depth, values):
 
 @converts("Expand")
 def expand(net, attrs, x, wanted):
-    if isinstance(wanted, Varying) and wanted.of is not None and net.shape(x) is not None and (
-        net.rank(x) == len(wanted.numbers[0])
-    ):  # fmt: skip
-        return sym.broadcast_like(net.symbol(x), wanted.of)
-    shapes = net.tried(wanted, "the shape")
+    shape, own = net.whole(wanted, "the shape"), net.lengths(x)
     made = net.symbol(x)
-    if any(n <= 0 for n in (*shapes[0], *shapes[1])):
-        raise net.refuse(f"{shapes[0]} is no shape to expand to")
+    if any(n <= 0 for n in shape):
+        raise net.refuse(f"{shape} is no shape to expand to")
     # A product with ones lets any number of axes grow; where nothing grows it changes nothing.
-    if all(n == 1 for n in shapes[0]) and net.shape(made) is not None and net.rank(made) >= len(shapes[0]):
+    if own is not None and all(same(n, 1) for n in shape) and len(own) >= len(shape):
         return made
-    dtype = net.dtype(x)
-    ones = net.ones(shapes, "the shape")
+    dtype, like = net.dtype(x), net.like(shape, "the shape")
+    if own is not None and len(own) == len(shape) and all(same(n, 1) or same(n, m) for n, m in zip(own, shape)):
+        return sym.broadcast_like(made, like)
+    ones = sym.ones_like(like)
     if dtype == "bool":
         return sym.op._npi_logical_and(made, ones != 0)
-    return sym.broadcast_mul(made, ones if dtype == "float32" else sym.Cast(ones, dtype=dtype))
+    return sym.broadcast_mul(made, ones if dtype == net.dtype(ones) else sym.Cast(ones, dtype=dtype))
 
 
 @converts("Tile")
 def tile(net, attrs, x, reps):
     if isinstance(reps, Varying):
-        shape = net.shape(x)
-        if shape is None or any(n != 1 and m != (1, 1) for n, m in zip(shape, zip(*net.tried(reps, "the repeats")))):
-            raise net.refuse("the repeats are computed from the input, which a symbol cannot follow")
-        return expand(net, attrs, x, reps)
+        made = net.symbol(x)
+        for axis in range(net.rank(x)):
+            made = sym.expand_dims(made, axis=2 * axis)
+        made = expand(net, attrs, made, numbers([m for n in net.whole(reps, "the repeats") for m in (n, 1)]))
+        return sym.Reshape(made, shape=(-3,) * net.rank(x))
     return sym.tile(net.symbol(x), reps=net.ints(reps, "the repeats"))
 
 
@@ -402,8 +386,8 @@ def constant_of_shape(net, attrs, wanted):
     value = np.asarray(attrs.get("value", np.zeros(1, np.float32))).reshape(-1)
     options = {"dtype": value.dtype.name}
     if isinstance(wanted, Varying):
-        ones = wanted.of if wanted.of is not None else net.ones(net.tried(wanted, "the shape"), "the shape")
-        return sym.Cast(sym.full_like(ones, fill_value=float(value[0])), **options)
+        like = net.like(net.whole(wanted, "the shape"), "the shape")
+        return sym.Cast(sym.full_like(like, fill_value=float(value[0])), **options)
     shape = net.ints(wanted, "the shape")
     if value.dtype == bool:
         return sym.full(shape or net.scalar, float(value[0])) != 0
@@ -430,11 +414,14 @@ def triangle(net, attrs, x, k=None):
 @converts("Range")
 def range_(net, attrs, start, stop, step):
     dtype = net.dtype(start)
-    if isinstance(stop, Varying):
-        begin, by = (net.number(v, "start and step").item() for v in (start, step))
-        count = tuple(max(0, math.ceil((int(n) - begin) / by)) for n in stop.numbers)
-        made = sym.contrib.arange_like(net.ones(tuple((n,) for n in count), "the end"), start=begin, step=by)
-        return sym.Cast(made, dtype=dtype)
+    if any(isinstance(v, Varying) for v in (start, stop)):
+        (begin,), (end,), by = (
+            net.whole(start, "the start"),
+            net.whole(stop, "the end"),
+            net.number(step, "step").item(),
+        )
+        places = sym.contrib.arange_like(net.like((-((begin - end) // by),), "the range"), axis=0, step=by)
+        return sym.broadcast_add(sym.Cast(places, dtype=dtype), net.symbol(start))
     begin, end, by = (net.number(v, "the bounds").item() for v in (start, stop, step))
     net.bounded(max(0, (end - begin) / by), "a range")
     return sym.arange(begin, end, by, dtype=dtype)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.contrib.onnx.onnx2mx.extents import Varying
 from core.symbol import Symbol
 
 _POINTWISE = frozenset(
@@ -24,7 +25,7 @@ class Singles:
     def __contains__(self, value) -> bool:
         if isinstance(value, Symbol):
             return _place(value) in self._nodes
-        return isinstance(value, np.ndarray) and value.ndim == 0
+        return isinstance(value, (np.ndarray, Varying)) and value.shape == ()
 
     def add(self, value: Symbol) -> None:
         """Notes one."""

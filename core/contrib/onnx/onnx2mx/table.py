@@ -8,7 +8,7 @@ import numpy as np
 
 from core import symbol as sym
 from core.base import MXNetError
-from core.contrib.onnx.onnx2mx.extents import ASSUMPTIONS, Extents, Varying
+from core.contrib.onnx.onnx2mx.extents import Extents, Facts, Varying
 from core.contrib.onnx.onnx2mx.singles import Singles
 from core.symbol import Symbol
 
@@ -32,16 +32,16 @@ def converts(*operators: str) -> Callable[[Callable], Callable]:
 class Network:
     """Values by name while a graph is walked over.
 
-    assumption: see `Extents`. scalar: the shape of a single number: a classic array has at least one axis, a constant
+    facts: see `Extents`. scalar: the shape of a single number: a classic array has at least one axis, a constant
     that is computed while reading may have none.
     """
 
-    def __init__(self, opset: int, assumption: tuple = ASSUMPTIONS[0], scalar: tuple = (1,)):
+    def __init__(self, opset: int, facts: Facts | None = None, scalar: tuple = (1,)):
         self.opset, self.scalar = opset, scalar
         self.values: dict[str, object] = {}
         self.constants: dict[str, np.ndarray] = {}
         self.used: dict[str, np.ndarray] = {}  # constants that became parameters
-        self.extents, self.singles = Extents(assumption), Singles()
+        self.extents, self.singles = Extents(facts), Singles()
         self.where, self.name, self.outputs = "", "", 1  # of the node that is converted
         self._names: dict[int, str] = {}
         self._symbols: dict[str, Symbol] = {}
@@ -64,8 +64,18 @@ class Network:
         if isinstance(value, Symbol):
             return value
         if isinstance(value, Varying):
-            return value.make()
+            return self._of_extents(value)
         return self.parameter(value, self._names.get(id(value)))
+
+    def _of_extents(self, value: Varying) -> Symbol:
+        parts = [self.extents.number(n) for n in value.values.reshape(-1)]
+        if any(part is None for part in parts):
+            raise self.refuse(f"{value.values.tolist()} follow from extents that no input has")
+        made = sym.Concat(*parts, dim=0) if len(parts) > 1 else parts[0]
+        made = made if value.dtype == "int64" else sym.Cast(made, dtype=value.dtype)
+        if value.shape == ():
+            self.singles.add(made)
+        return made if len(value.shape) < 2 else sym.Reshape(made, shape=value.shape)
 
     def parameter(self, value: np.ndarray, name: str | None = None) -> Symbol:
         """A parameter of the network with this value."""
@@ -80,18 +90,18 @@ class Network:
 
     def shape(self, value) -> tuple[int, ...] | None:
         """The shape of a value, with -1 for extents that vary; None where it does not follow."""
-        if isinstance(value, np.ndarray):
-            return value.shape
-        if isinstance(value, Varying):
-            return value.numbers[0].shape
-        found = self.extents.shapes(value)
-        return None if found is None else tuple(a if a == b else -1 for a, b in zip(*found))
+        found = self.lengths(value)
+        return None if found is None else tuple(n if type(n) is int else -1 for n in found)
+
+    def lengths(self, value) -> tuple | None:
+        """The shape of a value, of ints and `Extent`s; None where it does not follow."""
+        return self.extents.shape(value) if isinstance(value, Symbol) else value.shape
 
     def dtype(self, value) -> str:
         """The name of the element type of a value, float32 where it does not follow."""
-        if isinstance(value, np.ndarray):
-            return value.dtype.name
-        return value.numbers[0].dtype.name if isinstance(value, Varying) else self.extents.dtype(value)
+        if isinstance(value, Symbol):
+            return self.extents.dtype(value)
+        return np.dtype(value.dtype).name
 
     def rank(self, value, what: str = "the input") -> int:
         """The number of axes of a value; MXNetError where it does not follow."""
@@ -110,11 +120,9 @@ class Network:
         """A constant input as a tuple of ints."""
         return tuple(int(n) for n in self.number(value, what).reshape(-1))
 
-    def tried(self, value, what: str) -> tuple[tuple[int, ...], ...]:
-        """An input of whole numbers under each probe."""
-        if isinstance(value, Varying):
-            return tuple(tuple(map(int, n.reshape(-1))) for n in value.numbers)
-        return (self.ints(value, what),) * 2
+    def whole(self, value, what: str) -> tuple:
+        """An input of whole numbers, ints and `Extent`s."""
+        return tuple(value.values.reshape(-1)) if isinstance(value, Varying) else self.ints(value, what)
 
     def place(self, axis: int, rank: int) -> int:
         """An axis counted from the front, the end (`rank`) included; MXNetError where there is none."""
@@ -127,11 +135,11 @@ class Network:
         if count > LARGEST:
             raise self.refuse(f"{what} of {count} elements")
 
-    def ones(self, shapes: tuple, what: str) -> Symbol:
-        """Ones of the shape that is told under each probe."""
-        made = self.extents.ones(shapes)
+    def like(self, shape: tuple, what: str) -> Symbol:
+        """A symbol of this shape, of ints and `Extent`s."""
+        made = self.extents.like(shape)
         if made is None:
-            raise self.refuse(f"{what} has an extent that is that of no input")
+            raise self.refuse(f"{what}, {shape}, has an extent that is that of no input")
         return made
 
     def refuse(self, why: str) -> MXNetError:
