@@ -85,7 +85,7 @@ class Tracer:
     """Takes down what operators are applied to; `core.dispatch` calls it while `autograd.state.tracer` is set."""
 
     def __init__(self, parameters=(), whole: bool = False, shapes: Sequence = ()):
-        self.graph, self._whole, self._shapes = Graph(), whole, shapes
+        self.graph, self.whole, self._shapes = Graph(), whole, shapes
         self._unreadable = set(map(id, parameters))
         self._parameters = {id(p._data): p for p in parameters}
         self._values: dict[int, Value] = {}  # by id of the tensor (or what a kernel reserves), which the value keeps
@@ -139,7 +139,7 @@ class Tracer:
         graph = self.graph
         count = len(graph.nodes)
         result = op.function(*inputs, **context_attrs)
-        if not self._whole:
+        if not self.whole:
             return result
         inputs = self.twins(inputs)
         if any(x is not None and id(x._data) not in self._values for x in inputs):

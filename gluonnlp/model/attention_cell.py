@@ -4,13 +4,18 @@ Cells are called with query (batch, queries, width), key (batch, keys, width), v
 width), by default the key, and mask (batch, queries, keys), 1 where a key may be read.  They give what
 was read (batch, queries, width of value) and the weights (batch, queries, keys); with several heads
 the weights are (batch, heads, queries, keys).
+
+Weights of plain dot products without a mask are computed when a program looks at them: what is read comes from the
+operator that keeps none, in memory that grows with the length alone.
 """
 
 from __future__ import annotations
 
 from core import nd
+from core.autograd import state
 from core.dtypes import dtype_name
 from core.initializer import Constant
+from core.ndarray.lazy import lazy
 from gluon import HybridBlock, nn
 
 from ..base import InvalidArgument
@@ -37,9 +42,25 @@ class AttentionCell(HybridBlock):
     def __call__(self, query, key, value=None, mask=None):
         return super().__call__(query, key, key if value is None else value, mask)
 
+    def forward(self, *args):
+        out = super().forward(*args)
+        if type(self).hybrid_forward is not AttentionCell.hybrid_forward or len(out) == 2:
+            return out
+        read, *heads = out
+        return read, lazy(lambda: self._weights_of(nd, *heads), read.context)
+
     def hybrid_forward(self, F, query, key, value, mask=None):
+        exported = state.tracer is not None and state.tracer.whole  # a file gives what the class says, weights and all
+        if mask is None and F is nd and not exported and self._leaves_weights(key, value):
+            heads = self._heads(F, query, key, value)
+            return self._joined(F, fused_attention(F, *heads, scale=self._scale)), *heads[:2]
         weights = self._weights(F, query, key, mask)
         return self._read(F, weights, value), weights
+
+    def _leaves_weights(self, key, value):
+        """Whether the fused operator computes what is read: `forward` makes weights of query and key heads then, for
+        those who look at them."""
+        return False
 
     def _weights(self, F, query, key, mask):
         """Weights (batch, queries, keys) of non-negative numbers, 0 where the mask is."""
@@ -136,13 +157,37 @@ class DotProductAttentionCell(AttentionCell):
             self._proj_key = None if units is None or luong_style else nn.Dense(units, prefix="key_", **options)
             self._l2_norm = L2Normalization(axis=-1) if normalized else None
 
-    def _weights(self, F, query, key, mask):
+    @property
+    def _scale(self):
+        """Of scores, for the fused operator; None is 1 / sqrt(width)."""
+        return None if self._scaled else 1.0
+
+    def _leaves_weights(self, key, value):
+        fits = (self._units or key.shape[-1]) == value.shape[-1]
+        return fits and type(self) is DotProductAttentionCell and _draws_nothing(self._dropout_layer)
+
+    def _heads(self, F, query, key, value):
+        """Projected query, key and value as one head (batch, 1, length, width)."""
+        projected = self._projected(query, key)
+        if state.tracer is None:  # the caller may write to what is its own before somebody looks at the weights
+            projected = [x.copy() if x is given else x for x, given in zip(projected, (query, key), strict=True)]
+        return [F.expand_dims(x, axis=1) for x in (*projected, value)]
+
+    def _joined(self, F, read):
+        return F.reshape(read, shape=(0, -3, 0))
+
+    def _weights_of(self, F, query, key):
+        return self._joined(F, _dot_product_weights(F, query, key, self._scale))
+
+    def _projected(self, query, key):
         if self._proj_query is not None:
             query = self._proj_query(query)
         if self._proj_key is not None:
             key = self._proj_key(key)
-        if self._l2_norm is not None:
-            query, key = self._l2_norm(query), self._l2_norm(key)
+        return (query, key) if self._l2_norm is None else (self._l2_norm(query), self._l2_norm(key))
+
+    def _weights(self, F, query, key, mask):
+        query, key = self._projected(query, key)
         if self._scaled:
             query = F.contrib.div_sqrt_dim(query)
         scores = F.batch_dot(query, key, transpose_b=True)
@@ -203,27 +248,31 @@ class MultiHeadAttentionCell(AttentionCell):
 
         length: (batch,), how many keys count, or None for all.  causal: query i reads the keys 0 .. i.
         """
-        base = self._base_cell
-        read = fused_attention(
-            F, *self._heads(F, query, memory), length, causal, self._scale, base._dropout_layer._rate
-        )
-        return self._joined(F, read)
+        heads, dropout = self._heads(F, query, memory, memory), self._base_cell._dropout_layer._rate
+        return self._joined(F, fused_attention(F, *heads, length, causal, self._scale, dropout))
 
     def step(self, F, query, caches):
         """What one step (batch, 1, width) reads of itself and those before it, as a causal `attend` gives it last.
 
         caches: of keys and values, and how many steps they hold (`cache_arrays`); this one is written behind them.
         """
-        return self._joined(F, cached_attention(F, *self._heads(F, query, query), caches, self._scale))
+        return self._joined(F, cached_attention(F, *self._heads(F, query, query, query), caches, self._scale))
 
     @property
     def _scale(self):
         """Of scores, for the fused operator; None is 1 / sqrt(width)."""
-        return None if self._base_cell._scaled else 1.0
+        return self._base_cell._scale
 
-    def _heads(self, F, query, memory):
+    def _leaves_weights(self, key, value):
+        fits = self.proj_key._units == self.proj_value._units and self.fuses
+        return fits and type(self) is MultiHeadAttentionCell and _draws_nothing(self._base_cell._dropout_layer)
+
+    def _weights_of(self, F, query, key):
+        return _dot_product_weights(F, query, key, self._scale)
+
+    def _heads(self, F, query, key, value):
         """Projected query, key and value (batch, heads, length, width)."""
-        projected = [p(x) for p, x in ((self.proj_query, query), (self.proj_key, memory), (self.proj_value, memory))]
+        projected = [self.proj_query(query), self.proj_key(key), self.proj_value(value)]
         return [F.transpose(F.reshape(x, shape=(0, 0, self._num_heads, -1)), axes=(0, 2, 1, 3)) for x in projected]
 
     def _joined(self, F, read):
@@ -263,6 +312,22 @@ def fused_attention(F, query, key, value, length=None, causal=False, scale=None,
     """
     counts = [] if length is None else [F.cast(length, dtype="int32")]
     return F._dropout_attention(query, key, value, *counts, scale=scale, causal=causal, p=dropout)
+
+
+def _draws_nothing(dropout):
+    """Whether a call now uses all weights."""
+    return not (dropout._rate and state.training)
+
+
+def _dot_product_weights(F, query, key, scale):
+    """Weights (batch, heads, queries, keys) of queries and keys (batch, heads, length, width), as the fused operator
+    reads with them.
+    """
+    query = F.contrib.div_sqrt_dim(query) if scale is None else query * scale
+    heads = query.shape[1]
+    query, key = (F.reshape(x, shape=(-3, -2)) for x in (query, key))
+    weights = F.softmax(F.batch_dot(query, key, transpose_b=True), axis=-1)
+    return F.reshape(weights, shape=(-4, -1, heads, -2))
 
 
 def cache_arrays(batch_size, num_heads, capacity, width, layers, ctx=None, dtype="float32"):

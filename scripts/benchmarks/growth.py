@@ -73,7 +73,7 @@ def show(cost: Cost, quick: bool) -> bool:
         for size, value in zip(sizes, values)
     )
     exponents = " ".join(f"{slope:.2f}" for slope in slopes)
-    print(f"{cost.name:16} {cells}; exponents {exponents} (law {cost.law:g}){'' if kept else ' !'}", flush=True)
+    print(f"{cost.name:28} {cells}; exponents {exponents} (law {cost.law:g}){'' if kept else ' !'}", flush=True)
     return kept
 
 
@@ -182,6 +182,28 @@ def saved(count: int) -> Callable:
     return work
 
 
+def attention(hybridized: bool) -> Callable[[int], Callable]:
+    """A step, forward and backward, of gluonnlp's attention of 2 heads, of which nobody looks at the weights."""
+
+    def measure(length: int) -> Callable:
+        units = 2 * 64
+        base = gluonnlp.model.DotProductAttentionCell()
+        cell = gluonnlp.model.MultiHeadAttentionCell(base, units, units, units, num_heads=2)
+        cell.initialize()
+        cell.hybridize(hybridized)
+        x = nd.random.normal(shape=(1, length, units))
+        x.attach_grad()
+
+        def work():
+            with autograd.record():
+                read, _ = cell(x, x, x)
+            read.backward()
+
+        return work
+
+    return measure
+
+
 COSTS = {
     cost.name: cost
     for cost in (
@@ -192,6 +214,10 @@ COSTS = {
         Cost("vocab_to_json", 1, (10_000, 100_000, 1_000_000), vocabulary_json),
         Cost("vocab_from_json", 1, (10_000, 100_000, 1_000_000), vocabulary_from_json),
         Cost("save_memory", 0, (128, 512), saved, memory=True),
+        Cost("attention", 2, (2048, 8192), attention(False)),
+        Cost("attention_hybridized", 2, (2048, 8192), attention(True)),
+        Cost("attention_memory", 1, (2048, 8192), attention(False), memory=True),
+        Cost("attention_hybridized_memory", 1, (2048, 8192), attention(True), memory=True),
     )
 }
 
