@@ -110,8 +110,8 @@ class Trainer:
                 f"clip_global_norm is the largest norm of all gradients, above 0, given {clip_global_norm}"
             )
         self._largest_norm = clip_global_norm
-        self._connect(kvstore, compression_params)
         self._init_optimizer(optimizer, optimizer_params or {})
+        self._connect(kvstore, compression_params)
         self._scale = self._optimizer.rescale_grad
         self._stage, self._shards, self._net = _stage(stage, self._kind), None, net
         self._mesh = _mesh(mesh, self._kind)
@@ -445,11 +445,27 @@ class Trainer:
         elif isinstance(kvstore, KVStoreBase) and not isinstance(kvstore, KVStore):
             self._custom = kvstore
         self._kind = kind
+        self._refuse_split()
         if self._processes is not None:
             self._processes.compare([_described(param) for param in self._params])
         for param in self._params:
             if param._data is not None:
                 self._initialized(param)
+
+    def _refuse_split(self):
+        """NotSupportedError where other parts of parameters would have to be known, or be summed by mistake."""
+        split = next((param for param in self._params if param.is_split), None)
+        if split is None:
+            return
+        if self._kind in DISTRIBUTED:
+            what = f"kvstore {self._kind!r}, which sums gradients of all processes, is not: use kvstore=None"
+        elif self._largest_norm is not None:
+            what = "clip_global_norm, which needs the gradients of all processes, is not"
+        elif not self._optimizer.elementwise:
+            what = f"{type(self._optimizer).__name__}, which needs whole parameters, is not"
+        else:
+            return
+        raise NotSupportedError(f"parameter {split.name!r} is split over processes, for which {what}")
 
     def _initialized(self, param):
         """A parameter got its first values: all processes take those of process 0."""

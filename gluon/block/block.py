@@ -243,7 +243,7 @@ class Block:
         if deduplicate:
             last = {parameter: name for name, parameter in parameters.items()}
             parameters = {name: parameter for parameter, name in last.items()}
-        save_each(filename, parameters, Parameter._reduce)
+        save_each(filename, parameters, lambda parameter: parameter._reduce())
 
     def load_parameters(
         self,

@@ -5,6 +5,7 @@ from typing import Any
 from . import constant as constant
 from . import parameter as parameter
 from . import parameter_dict as parameter_dict
+from . import split as split
 from gluon.parameter.constant import Constant as Constant
 from gluon.parameter.parameter import DeferredInitializationError as DeferredInitializationError
 from gluon.parameter.parameter import Parameter as Parameter

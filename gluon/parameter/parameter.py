@@ -42,6 +42,7 @@ class Parameter:
 
     _called = "Parameter"  # in what is printed
     _channels_last = False  # whether the elements lie in the order that convolutions like
+    is_split = False  # whether other processes have other parts of it
     _scoped = False  # whether a ParameterDict made it, hence whether its name has the prefix of a block
 
     def __init__(
@@ -178,7 +179,7 @@ class Parameter:
             )
         with autograd.pause(), untraced():
             if values is None:
-                values = nd.zeros(self._shape, ctx=cpu(), dtype=self._dtype)
+                values = nd.zeros(self._whole_shape, ctx=cpu(), dtype=self._dtype)
                 values = values.as_np_ndarray() if is_np_array() else values  # initializers of users meet their face
                 if not isinstance(init, (str, initializer.Initializer)):
                     init(initializer.InitDesc(self.name), values)  # Mixed, Load or a function decide by the name
@@ -189,6 +190,11 @@ class Parameter:
                     initializer.create(init)._init_weight(initializer.InitDesc(self.name), values)
             self._init_impl(values, contexts)
         self._deferred_init = ()
+
+    @property
+    def _whole_shape(self):
+        """What initializers fill, and files hold."""
+        return self._shape
 
     def _finish_deferred_init_with(self, shape):
         """Initialises with a shape that an operator worked out, and gives the array."""

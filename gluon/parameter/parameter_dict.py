@@ -91,10 +91,14 @@ class ParameterDict:
 
         For a parameter that exists the keywords have to agree with it; unknown extents of either shape are filled in.
         """
+        return self._get_as(Parameter, name, **kwargs)
+
+    def _get_as(self, kind, name, **kwargs):
+        """`get` of a class of parameters."""
         name = self._prefix + name
         parameter = self._find(name)
         if parameter is None:
-            parameter = self._params[name] = Parameter(name, **kwargs)
+            parameter = self._params[name] = kind(name, **kwargs)
             parameter._scoped = True
             return parameter
         for key, wanted in kwargs.items():
@@ -177,7 +181,7 @@ class ParameterDict:
                     "strip; blocks with shared parameters are saved with Block.save_parameters"
                 )
             saved[parameter.name[len(strip_prefix) :]] = parameter
-        save_each(filename, saved, Parameter._reduce)
+        save_each(filename, saved, lambda parameter: parameter._reduce())
 
     def load(
         self,

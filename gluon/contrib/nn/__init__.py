@@ -11,5 +11,6 @@ from gluon.contrib.nn.basic_layers import (
     SparseEmbedding,
     SyncBatchNorm,
 )
+from gluon.contrib.nn.parallel import ColumnParallelDense, ParallelAttention, ParallelEmbedding, RowParallelDense
 
 _complete(globals())

@@ -4,6 +4,7 @@ from typing import Any
 
 from . import basic_layers as basic_layers
 from . import meeting as meeting
+from . import parallel as parallel
 from . import sync_batch_norm as sync_batch_norm
 from gluon.contrib.nn.basic_layers import Concurrent as Concurrent
 from gluon.contrib.nn.basic_layers import HybridConcurrent as HybridConcurrent
@@ -11,5 +12,9 @@ from gluon.contrib.nn.basic_layers import PixelShuffle1D as PixelShuffle1D
 from gluon.contrib.nn.basic_layers import PixelShuffle2D as PixelShuffle2D
 from gluon.contrib.nn.basic_layers import PixelShuffle3D as PixelShuffle3D
 from gluon.contrib.nn.basic_layers import SparseEmbedding as SparseEmbedding
+from gluon.contrib.nn.parallel import ColumnParallelDense as ColumnParallelDense
+from gluon.contrib.nn.parallel import ParallelAttention as ParallelAttention
+from gluon.contrib.nn.parallel import ParallelEmbedding as ParallelEmbedding
+from gluon.contrib.nn.parallel import RowParallelDense as RowParallelDense
 from gluon.contrib.nn.sync_batch_norm import SyncBatchNorm as SyncBatchNorm
 from gluon.nn.basic_layers import Identity as Identity
