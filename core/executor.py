@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from core import autograd
 from core.base import MXNetError, nearest
 from core.context import current_context
 from core.dtypes import dtype_name
+from core.graph.ir import Node
 from core.ndarray import NDArray, zeros
 from core.ops import storage_types
 from core.symbol import graph, infer
@@ -68,18 +71,16 @@ class Executor:
             arrays = self.arg_dict | self.aux_dict
             shapes = {name: array.shape for name, array in arrays.items()}
             found = infer.arrays(self._entries, shapes, {n: dtype_name(a.dtype) for n, a in arrays.items()})
-            self._outputs = [
-                zeros(found[id(node), k][0], self._place(node), found[id(node), k][1]) for node, k in self._entries
-            ]
+            self._outputs = [zeros(found[v][0], self._place(v), found[v][1]) for v in self._entries]
         return self._outputs
 
-    def _place(self, node):
-        """Where the results of a node lie, as `graph.run` has it: in its group, or where what it reads first is."""
-        while node.inputs and node.attrs.get("__ctx_group__") not in self._groups:
-            node = node.inputs[0][0]
-        if node.op is None:
-            return (self.arg_dict | self.aux_dict)[node.name].context
-        return self._groups.get(node.attrs.get("__ctx_group__"), self._ctx)
+    def _place(self, value):
+        """Where a result lies, as `graph.run` has it: in its node's group, or where what that reads first is."""
+        while value.maker.given and value.source.texts.get("__ctx_group__") not in self._groups:
+            value = value.source.given[0]
+        if value.source is None:
+            return (self.arg_dict | self.aux_dict)[value.name].context
+        return self._groups.get(value.source.texts.get("__ctx_group__"), self._ctx)
 
     @property
     def output_dict(self) -> dict:
@@ -177,17 +178,12 @@ class Executor:
         arrays = self.arg_dict | self.aux_dict
         shapes = {name: array.shape for name, array in arrays.items()}
         found = infer.arrays(self._symbol._entries, shapes, {n: dtype_name(a.dtype) for n, a in arrays.items()})
-        sizes = {
-            id(n): sum(
-                math.prod(s) * np.dtype("uint16" if t == "bfloat16" else t).itemsize
-                for (place, _), (s, t) in found.items()
-                if place == id(n)
-            )
-            for n in nodes
-            if n.op is not None
-        }
+        sizes = Counter()
+        for value, (shape, dtype) in found.items():
+            if value.source is not None:
+                sizes[value.source] += math.prod(shape) * np.dtype("uint16" if dtype == "bfloat16" else dtype).itemsize
         differentiated = any(request != "null" for request in self._grad_req.values()) and not all(
-            node.op is not None and not node.op.differentiable for node, _ in self._symbol._entries
+            v.source is not None and not v.source.op.differentiable for v in self._symbol._entries
         )
         total = sum(sizes.values()) if differentiated else _most_alive(nodes, self._symbol._entries, sizes)
         return f"{self._symbol.debug_str()}\nTotal {total >> 20} MB allocated"
@@ -251,21 +247,21 @@ class Watch:
 
     def __init__(self, callback, inputs_too: bool, active):
         self.active, self._callback, self._inputs_too = active, callback, inputs_too
-        self._seen: dict[int, tuple] = {}  # of the last forward pass, by id of the node: (node, its inputs)
+        self._seen: dict[Node, Sequence] = {}  # of the last forward pass: the inputs by node
 
     def forward(self, node, inputs, outputs) -> None:
-        self._seen[id(node)] = (node, inputs)
+        self._seen[node] = inputs
         if self._inputs_too:
-            for k, (slot, (parent, _), array) in enumerate(zip(node.slots, node.inputs, inputs, strict=True)):
-                if parent.op is None:
-                    self._callback(parent.name, array.detach())
+            for k, (slot, v, array) in enumerate(zip(node.slots, node.given, inputs, strict=True)):
+                if v.source is None:
+                    self._callback(v.name, array.detach())
                 self._callback(f"{node.name}_input{k}" if node.op.unnamed else f"{node.name}_{slot}", array.detach())
-        for k, array in enumerate(outputs[: node.outputs]):
-            self._callback(node.output_name(k), array.detach())
+        for v, array in zip(node.visible, outputs):
+            self._callback(v.name, array.detach())
 
     def backward(self, heads, head_grads, train_mode: bool) -> None:
         """Shows the gradients of every operator's inputs, last operator first; zeros where none arrives."""
-        seen, self._seen = list(self._seen.values()), {}
+        seen, self._seen = list(self._seen.items()), {}
         tracked = {id(a): a for _, arrays in seen for a in arrays if a._entry is not None}
         grads = autograd.grad(heads, list(tracked.values()), head_grads, retain_graph=True, train_mode=train_mode)
         found = dict(zip(tracked, grads, strict=True))
@@ -357,23 +353,23 @@ def row_sparse_gradients(entries: list, stypes: dict) -> set[str]:
     """Variables whose gradients MXNet stores by rows: looked-up weights, and what a CSR matrix is multiplied with."""
     found = set()
     for node in graph.order(entries):
-        parents = [parent.name if parent.op is None else None for parent, _ in node.inputs]
+        parents = [v.name if v.source is None else None for v in node.given]
         if node.op is None or len(parents) < 2 or parents[1] is None:
             continue
-        if node.op.row_gradient([stypes.get(name) for name in parents], node.parsed):
+        if node.op.row_gradient([stypes.get(name) for name in parents], node.attrs):
             found.add(parents[1])
     return found
 
 
-def _most_alive(nodes: list, entries: list, sizes: dict[int, int]) -> int:
-    """The most bytes that results take at once, when each is let go after its last reader."""
-    last = {id(parent): i for i, node in enumerate(nodes) for parent, _ in node.inputs}
-    last |= {id(node): len(nodes) for node, _ in entries}
+def _most_alive(nodes: list, entries: list, sizes: Counter) -> int:
+    """The most bytes that results take at once, when each is let go after its last reader; sizes: by node."""
+    last = {v.maker: i for i, node in enumerate(nodes) for v in node.given}
+    last |= {v.maker: len(nodes) for v in entries}
     alive = most = 0
     for i, node in enumerate(nodes):
-        alive += sizes.get(id(node), 0)
+        alive += sizes[node]
         most = max(most, alive)
-        alive -= sum(sizes.get(id(p), 0) for p in {id(p): p for p, _ in node.inputs}.values() if last[id(p)] == i)
+        alive -= sum(sizes[maker] for maker in {v.maker for v in node.given} if last[maker] == i)
     return most
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import warnings
 
+from core.graph.ir import Node, Value, Variable
 from core.symbol import Symbol, graph
-from core.symbol.graph import Node
 
 _COLOURS = {  # by kind of layer; the first is of variables
     "": "#8dd3c7", "weights": "#fb8072", "activation": "#ffffb3", "normalization": "#bebada", "pooling": "#80b1d3",
@@ -40,12 +40,12 @@ def print_summary(symbol, shape=None, line_length=120, positions=(0.44, 0.64, 0.
     layers = [n for i, n in enumerate(nodes) if n.op is not None or i == 0]
     total = 0
     for node in layers:
-        before = [p for p, _ in node.inputs if p.op is not None or p is nodes[0]]
-        own = [p for p, _ in node.inputs if p.op is None and p is not nodes[0] and id(p) not in states]
+        before = [v.maker for v in node.given if v.source is not None or v is nodes[0]]
+        own = [v for v in node.given if v.source is None and v is not nodes[0] and v not in states]
         count = sum(math.prod(variables.get(p.name) or (0,)) for p in own if p.name.endswith(_PARAMETERS))
         total += count
         name = "null" if node.op is None else node.op.name
-        shown = "x".join(map(str, (outputs.get((id(node), 0)) or ())[1:]))
+        shown = "x".join(map(str, (outputs.get(node.outputs[0]) or ())[1:]))
         row(f"{node.name}({name})", shown, count, before[0].name if before else "")
         for parent in before[1:]:
             row("", "", "", parent.name)
@@ -87,11 +87,11 @@ def plot_network(symbol, title="plot", save_format="pdf", shape=None, dtype=None
         colour = _COLOURS[""] if node.op is None else _COLOURS.get(node.op.layer or None, _OTHER)
         picture.node(name=node.name, label=_label(node), fillcolor=colour, **{**style, **form})
     for node in nodes:
-        for parent, k in node.inputs:
-            if parent.name in hidden and hide_weights:
+        for v in node.given:
+            if v.maker.name in hidden and hide_weights:
                 continue
-            label = "x".join(map(str, (outputs.get((id(parent), k)) or ())[1:])) + types.get((id(parent), k), "")
-            picture.edge(node.name, parent.name, dir="back", arrowtail="open", label=label)
+            label = "x".join(map(str, (outputs.get(v) or ())[1:])) + types.get(v, "")
+            picture.edge(node.name, v.maker.name, dir="back", arrowtail="open", label=label)
     return picture
 
 
@@ -104,28 +104,27 @@ def _check(symbol) -> None:
 
 
 def _shapes(symbol: Symbol, given) -> tuple[dict, dict]:
-    """Shapes of all outputs of all nodes by (id of the node, number), and of the variables by name."""
+    """Shapes of all values, and of the variables by name."""
     if given is None:
         return {}, {}
     inside = symbol.get_internals()
     arguments, outputs, states = inside.infer_shape_partial(**given)
     if not all(outputs):
         raise ValueError(f"the shapes of all layers do not follow from those of {', '.join(given) or 'no input'}")
-    by_place = {(id(node), k): s for (node, k), s in zip(inside._entries, outputs, strict=True)}
     names = [*inside.list_arguments(), *inside.list_auxiliary_states()]
-    return by_place, dict(zip(names, [*arguments, *states], strict=True))
+    return dict(zip(inside._entries, outputs, strict=True)), dict(zip(names, [*arguments, *states], strict=True))
 
 
-def _types(symbol: Symbol, given) -> dict[tuple[int, int], str]:
-    """The dtypes of all outputs of all nodes in brackets, by (id of the node, number)."""
+def _types(symbol: Symbol, given) -> dict[Value, str]:
+    """The dtypes of all values, in brackets."""
     if given is None:
         return {}
     inside = symbol.get_internals()
     _, found, _ = inside.infer_type(**given)
     if found is None:
         raise ValueError(f"the dtypes of all layers do not follow from those of {', '.join(given) or 'no input'}")
-    return {(id(node), k): f"({t.__name__})" for (node, k), t in zip(inside._entries, found, strict=True)}
+    return {v: f"({t.__name__})" for v, t in zip(inside._entries, found, strict=True)}
 
 
-def _label(node: Node) -> str:
-    return node.name if node.op is None or node.op.label is None else node.op.label(node.parsed)
+def _label(node: Node | Variable) -> str:
+    return node.name if node.op is None or node.op.label is None else node.op.label(node.attrs)

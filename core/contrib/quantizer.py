@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from core.base import MXNetError
+from core.graph.ir import Node, Value, Variable
 from core.ops.registry import TABLE
-from core.symbol.graph import Entry, Node, order
+from core.symbol.graph import applied, order, with_inputs
 from core.symbol.symbol import Symbol
 
 Range = tuple[float, float]
@@ -38,7 +39,7 @@ def calibrated(symbol: Symbol, ranges: Mapping[str, Range]) -> Symbol:
     for node in _nodes_with_ranges(symbol):
         if stands_for(node) in ranges:
             least = ranges[stands_for(node)][0]
-            if node.op.calibrated == "values" and node.attrs.get("out_type") == "uint8" and least < 0:
+            if node.op.calibrated == "values" and node.texts.get("out_type") == "uint8" and least < 0:
                 raise ValueError(
                     f"{stands_for(node)} goes down to {least:.4g}, and uint8 holds no negative numbers: the "
                     "quantized_dtype 'auto' takes int8 for it"
@@ -82,8 +83,8 @@ def _nodes_with_ranges(symbol: Symbol) -> list[Node]:
 
 
 def _set_range(node: Node, low: float, high: float) -> None:
-    node.attrs |= {"min_calib_range": repr(low), "max_calib_range": repr(high)}
-    node.parsed = {**node.parsed, "min_calib_range": low, "max_calib_range": high}
+    node.texts |= {"min_calib_range": repr(low), "max_calib_range": repr(high)}
+    node.attrs = {**node.attrs, "min_calib_range": low, "max_calib_range": high}
 
 
 class Quantizer:
@@ -92,45 +93,45 @@ class Quantizer:
     def __init__(self, symbol: Symbol, excluded: frozenset[str], dtype: str, by_channel: bool):
         self.heads, self.excluded, self.dtype, self.by_channel = symbol._entries, excluded, dtype, by_channel
         self.nodes = order(self.heads)
-        self.readers: dict[tuple[int, int], list[Node]] = {}
+        self.readers: dict[Value, list[Node | None]] = {}
         for node in self.nodes:
-            for parent, k in node.inputs:
-                self.readers.setdefault((id(parent), k), []).append(node)
-        for node, k in self.heads:
-            self.readers.setdefault((id(node), k), []).append(None)
-        self.numbers: dict[tuple[int, int], Entry] = {}
-        self.codes: dict[tuple[int, int], list[Entry]] = {}  # codes, and the two ends of their range
+            for v in node.given:
+                self.readers.setdefault(v, []).append(node)
+        for v in self.heads:
+            self.readers.setdefault(v, []).append(None)
+        self.numbers: dict[Value, Value] = {}
+        self.codes: dict[Value, list[Value]] = {}  # codes, and the two ends of their range
 
     def result(self) -> Symbol:
         chains = self._chains()
-        inside = {id(part) for chain in chains.values() for part in chain}
+        inside = {part for chain in chains.values() for part in chain}
         for node in self.nodes:
-            if id(node) in chains:
-                chain = chains[id(node)]
+            if node in chains:
+                chain = chains[node]
                 make = self._convolution if chain[0].op.on_codes.gives == "codes" else self._fully_connected
                 make(chain)
-            elif id(node) not in inside:
+            elif node not in inside:
                 self._other(node)
-        return Symbol([self._as_numbers(entry) for entry in self.heads])
+        return Symbol([self._as_numbers(v) for v in self.heads])
 
-    def _chains(self) -> dict[int, list[Node]]:
-        """By the id of its last node: a layer with weights, and what can be one node with it."""
-        chains: dict[int, list[Node]] = {}
-        taken: set[int] = set()
+    def _chains(self) -> dict[Node, list[Node]]:
+        """By its last node: a layer with weights, and what can be one node with it."""
+        chains: dict[Node, list[Node]] = {}
+        taken: set[Node] = set()
         for node in self.nodes:
             if node.op is None or not node.op.on_codes.takes or self._is_excluded(node):
                 continue
             chain = [node]
             for part in node.op.on_codes.takes:
                 after = self._only_reader(chain[-1])
-                if after is not None and id(after) not in taken and _is_part(after, part):
+                if after is not None and after not in taken and _is_part(after, part):
                     chain.append(after)
-            taken |= {id(part) for part in chain}
-            chains[id(chain[-1])] = chain
+            taken |= set(chain)
+            chains[chain[-1]] = chain
         return chains
 
     def _only_reader(self, node: Node) -> Node | None:
-        readers = self.readers.get((id(node), 0), [])
+        readers = self.readers.get(node.outputs[0], [])
         return readers[0] if len(readers) == 1 else None
 
     def _is_excluded(self, node: Node) -> bool:
@@ -140,75 +141,73 @@ class Quantizer:
         conv, parts = chain[0], {part.op.on_codes.part: part for part in chain}
         batch_norm, add, rectified = parts.get("normalization"), parts.get("sum"), "rectifier" in parts
         data, *data_ends = self._as_codes(conv.inputs[0])
-        inputs = [data, *(self._as_numbers(entry) for entry in conv.inputs[1:])]
+        inputs = [data, *(self._as_numbers(v) for v in conv.given[1:])]
         if batch_norm is not None:
-            inputs += [self._as_numbers(entry) for entry in batch_norm.inputs[1:]]
+            inputs += [self._as_numbers(v) for v in batch_norm.given[1:]]
         if add is None:
             inputs += data_ends
         else:
             before = chain[chain.index(add) - 1]
-            other = next(entry for entry in add.inputs if entry != (before, 0))
+            other = next(v for v in add.given if v is not before.outputs[0])
             addend, *ends = self._as_codes(other)
             inputs += [addend, *data_ends, *ends]
         op = TABLE[conv.op.on_codes.operator]
-        texts = {key: text for part in chain for key, text in part.attrs.items() if key in op.attrs}
+        texts = {key: text for part in chain for key, text in part.texts.items() if key in op.attrs}
         texts |= {"quantized": "True", "with_bn": str(batch_norm is not None), "with_sum": str(add is not None)}
         texts |= {"with_act": str(rectified and add is None), "with_postsum_act": str(rectified and add is not None)}
-        node = Node(op, f"quantized_{chain[-1].name}", texts, inputs)
-        self.codes[id(chain[-1]), 0] = [(node, k) for k in range(3)]
+        made = applied(op, f"quantized_{chain[-1].name}", texts, inputs)
+        self.codes[chain[-1].outputs[0]] = made.outputs[:3]
 
     def _fully_connected(self, chain: list[Node]) -> None:
         layer = chain[0]
         data, *ends = self._as_codes(layer.inputs[0])
         op = TABLE[layer.op.on_codes.operator]
-        texts = {key: text for key, text in layer.attrs.items() if key in op.attrs}
+        texts = {key: text for key, text in layer.texts.items() if key in op.attrs}
         texts |= {"quantized": "True", "enable_float_output": "True", "with_eltwise": str(len(chain) > 1)}
         texts |= {"channel_wise_quantize": str(self.by_channel)}
-        inputs = [data, *(self._as_numbers(entry) for entry in layer.inputs[1:]), *ends]
-        self.numbers[id(chain[-1]), 0] = Node(op, f"quantized_{chain[-1].name}", texts, inputs), 0
+        inputs = [data, *(self._as_numbers(v) for v in layer.given[1:]), *ends]
+        made = applied(op, f"quantized_{chain[-1].name}", texts, inputs)
+        self.numbers[chain[-1].outputs[0]] = made.outputs[0]
 
-    def _other(self, node: Node) -> None:
+    def _other(self, node: Node | Variable) -> None:
         if node.op is None:
-            self.numbers[id(node), 0] = node, 0
+            self.numbers[node] = node
             return
-        known = [self.codes.get((id(parent), k)) for parent, k in node.inputs]
+        known = [self.codes.get(v) for v in node.given]
         way = node.op.on_codes
-        possible = way.operator and not way.takes and way.when(node.parsed)
+        possible = way.operator and not way.takes and way.when(node.attrs)
         if possible and way.gives == "codes" and all(known) and not self._is_excluded(node):
             ends = [end for codes in known for end in codes[1:]]
             self._as_layer_of_codes(node, way.operator, [codes[0] for codes in known] + ends)
         else:
-            inputs = [self._as_numbers(entry) for entry in node.inputs]
-            twin = self._rounded(node, inputs) if way.gives == "rounded" else node.with_inputs(inputs)
-            for k in range(node.op.count(node.parsed)):
-                self.numbers[id(node), k] = twin, k
+            twin = with_inputs(node, [v and self._as_numbers(v) for v in node.inputs])
+            if way.gives == "rounded":
+                twin = self._rounded(twin)
+            self.numbers.update(zip(node.outputs, twin.outputs))
 
-    def _rounded(self, node: Node, inputs: list[Entry]) -> Node:
-        if not {key for key in node.attrs if not key.startswith("__")} <= {"axis"}:
-            return node.with_inputs(inputs)
-        return Node(TABLE[node.op.on_codes.operator], node.name, dict(node.attrs), inputs)
+    def _rounded(self, node: Node) -> Node:
+        if not {key for key in node.texts if not key.startswith("__")} <= {"axis"}:
+            return node
+        return applied(TABLE[node.op.on_codes.operator], node.name, node.texts, node.given)
 
-    def _as_layer_of_codes(self, node: Node, name: str, inputs: list[Entry]) -> None:
+    def _as_layer_of_codes(self, node: Node, name: str, inputs: list[Value]) -> None:
         op = TABLE[name]
-        texts = {key: text for key, text in node.attrs.items() if key in op.attrs}
-        made = Node(op, f"quantized_{node.name}", texts, inputs)
-        self.codes[id(node), 0] = [(made, k) for k in range(3)]
+        texts = {key: text for key, text in node.texts.items() if key in op.attrs}
+        self.codes[node.outputs[0]] = applied(op, f"quantized_{node.name}", texts, inputs).outputs[:3]
 
-    def _as_codes(self, entry: Entry) -> list[Entry]:
-        place = id(entry[0]), entry[1]
-        if place not in self.codes:
-            name = f"{entry[0].output_name(entry[1])}_quantize"
-            node = Node(TABLE["_contrib_quantize_v2"], name, {"out_type": self.dtype}, [self._as_numbers(entry)])
-            self.codes[place] = [(node, k) for k in range(3)]
-        return self.codes[place]
+    def _as_codes(self, value: Value) -> list[Value]:
+        if value not in self.codes:
+            texts, numbers = {"out_type": self.dtype}, self._as_numbers(value)
+            made = applied(TABLE["_contrib_quantize_v2"], f"{value.name}_quantize", texts, [numbers])
+            self.codes[value] = made.outputs[:3]
+        return self.codes[value]
 
-    def _as_numbers(self, entry: Entry) -> Entry:
-        place = id(entry[0]), entry[1]
-        if place not in self.numbers:
-            name = f"{entry[0].output_name(entry[1])}_dequantize"
-            self.numbers[place] = Node(TABLE["_contrib_dequantize"], name, {}, self.codes[place]), 0
-        return self.numbers[place]
+    def _as_numbers(self, value: Value) -> Value:
+        if value not in self.numbers:
+            made = applied(TABLE["_contrib_dequantize"], f"{value.name}_dequantize", {}, self.codes[value])
+            self.numbers[value] = made.outputs[0]
+        return self.numbers[value]
 
 
 def _is_part(node: Node, part: str) -> bool:
-    return node.op.on_codes.part == part and node.op.on_codes.when(node.parsed)
+    return node.op.on_codes.part == part and node.op.on_codes.when(node.attrs)

@@ -1,4 +1,8 @@
-"""The graph: values, nodes that apply an operator of the table, and what a call gives and takes."""
+"""The graph: values, nodes that apply an operator of the table, and what a call gives and takes.
+
+Symbols, traced blocks and files that were read are made of the same values and nodes. What was traced knows the shape,
+dtype and place of every value; what was composed knows names, and shapes when one asks for them (`core.symbol.infer`).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from core import storage
 from core.extents import Space, hint, is_symbolic
 from core.ops.registry import Operator
 
-INPUT, HELD, HEAD, NODE = "input", "held", "head", "node"
+INPUT, HELD, HEAD, NODE, VARIABLE = "input", "held", "head", "node", "variable"
 
 
 class Draw(int):
@@ -27,8 +31,8 @@ class Value:
     """What flows between nodes: an array of known shape and dtype, or (`opaque`) what a kernel keeps for its gradient.
 
     source: the node that makes it (its `index`-th output), None for what comes from outside; then `role` says from
-    where: an input of the call, an array that the block holds (a parameter, a constant), a head gradient.
-    meta: a tensor without memory that has its shape, dtype and strides.
+    where: an input of the call, an array that the block holds (a parameter, a constant), a head gradient, a variable.
+    meta: a tensor without memory that has its shape, dtype and strides, None where these are not known.
     """
 
     __slots__ = ("ctx", "index", "kind", "meta", "opaque", "role", "source")
@@ -52,26 +56,97 @@ class Value:
         """Bytes of the elements, for lengths as they were in the call that was traced."""
         return 0 if self.opaque else hint(self.meta.numel()) * self.meta.element_size()
 
+    @property
+    def maker(self) -> Node | Variable:
+        """The node that makes it; a variable itself."""
+        return self.source
+
+    @property
+    def name(self) -> str:
+        """What `list_outputs` of a symbol calls it."""
+        return self.source.output_name(self.index)
+
     def __repr__(self):
-        return f"<{self.role} {self.index}: {self.dtype}{self.shape}>"
+        known = "" if self.meta is None else f": {self.dtype}{self.shape}"
+        return f"<{self.role} {self.index}{known}>"
+
+
+class Variable(Value):
+    """A value with a name that comes from outside. texts: its attributes as files hold them.
+
+    It stands among nodes where these are listed (`core.symbol.graph.order`), as one without operator and inputs.
+    """
+
+    __slots__ = ("_name", "texts")
+
+    op, inputs, given, slots, subgraphs = None, (), (), (), ()
+
+    def __init__(self, name: str, texts: dict[str, str]):
+        super().__init__(None, None, None, VARIABLE)
+        self._name, self.texts = name, texts
+
+    @property
+    def maker(self) -> Variable:
+        return self
+
+    @property
+    def outputs(self) -> tuple[Variable]:
+        """What it stands for."""
+        return (self,)
+
+    visible = outputs
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._name = name
 
 
 class Node:
     """One application of an operator. attrs: typed, with `key` (a `Draw`) and `training` where the operator takes them.
 
-    inputs: values, None for an optional one that is missing. outputs: as many as the forward rule gives, and behind
-    them the opaque one of an operator that `reserves`. single: whether the rule gives a tensor rather than a tuple.
-    backward: whether it belongs to the backward pass. early: whether it depends on held arrays alone, so that it runs
-    only where these changed.
+    inputs: values in the order of the operator, None for an optional one that is missing. outputs: as many as the
+    forward rule gives, and behind them the opaque one of an operator that `reserves`. single: whether the rule gives a
+    tensor rather than a tuple. backward: whether it belongs to the backward pass. early: whether it depends on held
+    arrays alone, so that it runs only where these changed. Of symbols, name and texts: what files hold, attributes as
+    texts. subgraphs: values that loops and branches compute inside.
     """
 
-    __slots__ = ("_reads", "attrs", "backward", "ctx", "early", "inputs", "op", "outputs", "single")
+    __slots__ = (
+        "_reads", "attrs", "backward", "ctx", "early", "inputs", "name", "op", "outputs", "single", "subgraphs", "texts",
+    )  # fmt: skip
 
-    def __init__(self, op: Operator, attrs: dict, inputs: list, ctx, single: bool = True, backward: bool = False):
+    def __init__(self, op: Operator, attrs: dict, inputs: list, ctx=None, single: bool = True, backward: bool = False):
         self.op, self.attrs, self.inputs, self.ctx = op, attrs, inputs, ctx
         self.single, self.backward, self.early = single, backward, False
+        self.name, self.texts, self.subgraphs = "", {}, ()
         self.outputs: list[Value] = []
         self._reads = tuple([v for v in (*inputs, *attrs.values()) if isinstance(v, Value)])
+
+    @property
+    def given(self) -> list[Value]:
+        """The inputs that are not missing."""
+        return [v for v in self.inputs if v is not None]
+
+    @property
+    def slots(self) -> list[str]:
+        """The operator's names of the inputs that are given."""
+        if self.op.variadic:
+            return [f"arg{k}" for k in range(len(self.inputs))]
+        return [slot for slot, v in zip(self.op.inputs, self.inputs, strict=True) if v is not None]
+
+    @property
+    def visible(self) -> list[Value]:
+        """Those of its outputs that a caller sees."""
+        return self.outputs[: self.op.count_visible(self.attrs)]
+
+    def output_name(self, k: int) -> str:
+        """What `list_outputs` of a symbol calls output `k`."""
+        return f"{self.name}_{self.op.output_name(k, len(self.visible), self.attrs)}"
 
     @property
     def effect(self) -> bool:

@@ -11,9 +11,10 @@ from core import documentation
 from core.attribute import AttrScope
 from core.base import MXNetError, nearest
 from core.dtypes import bfloat16, dtype_name
+from core.graph.ir import Value, Variable
 from core.name import NameManager
 from core.ops.registry import NULL, REQUIRED, TABLE, Operator
-from core.symbol.graph import HIDDEN, Node, hidden, input_names
+from core.symbol.graph import HIDDEN, hidden, input_names, made
 
 
 def wrapper(op: Operator, called: str, kind: type):
@@ -55,27 +56,23 @@ def compose(op: Operator, called: str, symbols, attrs: dict, kind: type, name=No
     if op.variadic:
         if "num_args" in op.attrs or not any(key.startswith("num_") for key in op.attrs):
             texts["num_args"] = str(len(symbols))
-        entries = [_single(op, "data", symbol) for symbol in symbols]
+        inputs = [_single(op, "data", symbol) for symbol in symbols]
         for k, slot in enumerate(op.appends(parsed), 1):
-            entries = [*entries, (_variable(op, name, slot, texts), 0)][: k + 1]
-            _start(op, slot, entries[k][0])
-        slots = [f"arg{i}" for i in range(len(entries))]
+            inputs = [*inputs, _variable(op, name, slot, texts)][: k + 1]
+            _start(op, slot, inputs[k])
     else:
         if op.takes is not None:
             found = op.placed([symbols.get(slot) for slot in op.inputs], parsed)
             symbols = {slot: symbol for slot, symbol in zip(op.inputs, found, strict=True) if symbol is not None}
         op.check_inputs([symbols.get(slot) for slot in op.inputs], parsed, complete=False)
-        slots = input_names(op, parsed, symbols)
-        entries = [
-            _single(op, slot, symbols[slot]) if slot in symbols else (_variable(op, name, slot, texts), 0)
-            for slot in slots
-        ]
-        for slot, (parent, _) in zip(slots, entries, strict=True):
-            _start(op, slot, parent)
-    node = Node.__new__(Node)
-    node.op, node.name, node.attrs, node.parsed = op, name, texts, parsed
-    node.inputs, node.slots, node.subgraphs = entries, tuple(slots), []
-    return kind([(node, k) for k in range(node.outputs)])
+        by_slot = {
+            slot: _single(op, slot, symbols[slot]) if slot in symbols else _variable(op, name, slot, texts)
+            for slot in input_names(op, parsed, symbols)
+        }
+        for slot, value in by_slot.items():
+            _start(op, slot, value)
+        inputs = [by_slot.get(slot) for slot in op.inputs]
+    return kind(made(op, name, texts, parsed, inputs).visible)
 
 
 def given_of(op: Operator, parsed: dict) -> dict:
@@ -172,7 +169,7 @@ def _checked(op: Operator, slot: str, value, kind: type):
     return value
 
 
-def _single(op: Operator, slot: str, symbol):
+def _single(op: Operator, slot: str, symbol) -> Value:
     """The one output of a symbol that goes into an operator."""
     entries = symbol._entries
     if len(entries) != 1:
@@ -183,11 +180,11 @@ def _single(op: Operator, slot: str, symbol):
     return entries[0]
 
 
-def _start(op: Operator, slot: str, node: Node) -> None:
+def _start(op: Operator, slot: str, value: Value) -> None:
     """Tells a variable how it starts as the input `slot` of an operator, unless it knows."""
-    if slot in op.initial and node.op is None:
-        node.attrs.setdefault("__init__", op.initial[slot])
+    if slot in op.initial and isinstance(value, Variable):
+        value.texts.setdefault("__init__", op.initial[slot])
 
 
-def _variable(op: Operator, name: str, slot: str, texts: dict[str, str]) -> Node:
-    return Node(None, f"{name}_{slot}", variable_texts(op, slot, texts))
+def _variable(op: Operator, name: str, slot: str, texts: dict[str, str]) -> Variable:
+    return Variable(f"{name}_{slot}", variable_texts(op, slot, texts))

@@ -13,11 +13,11 @@ from core import autograd, storage
 from core.attribute import AttrScope
 from core.base import MXNetError
 from core.dtypes import dtype_name
+from core.graph.ir import Node, Value, Variable
 from core.name import NameManager
 from core.ndarray import control_flow
 from core.ops.registry import TABLE, F
 from core.symbol import graph
-from core.symbol.graph import Entry, Node
 from core.symbol.infer import blank
 from core.symbol.symbol import Symbol
 
@@ -115,7 +115,7 @@ def cond(pred, then_func, else_func, name="cond"):
         raise ValueError(f"cond: {len(subs[1].entries)} outputs in one branch, {len(subs[2].entries)} in the other")
     if len(subs[0].entries) != 1:
         raise ValueError("cond: pred is to be a symbol of one output")
-    entries: list[Entry] = []
+    entries: list[Value] = []
     places = [[_place(entries, sub.outside[n]) for n in sub.names] for sub in subs]
     made = _node(
         "_cond",
@@ -153,7 +153,7 @@ def parameter_shapes(node: Node, found: list, infer_shapes: Callable) -> list:
     return found
 
 
-def wiring(node: Node) -> list[tuple[Sequence[int], list[str], list[bool], list[Entry]]]:
+def wiring(node: Node) -> list[tuple[Sequence[int], list[str], list[bool], list[Value]]]:
     """For each subgraph: the node's inputs that its variables stand for, their names, which of them are slices."""
     return node.op.control.wiring(node)
 
@@ -163,7 +163,7 @@ def check_wiring(node: Node) -> None:
     if len(node.subgraphs) != node.op.subgraphs:
         raise MXNetError(f"{node.op.name} has {node.op.subgraphs} subgraphs, {len(node.subgraphs)} are given")
     good = node.op.control.fits(node) and all(len(sub) > 0 for sub in node.subgraphs)
-    if not good or node.op.control.results(node) != node.parsed["num_outputs"]:
+    if not good or node.op.control.results(node) != node.attrs["num_outputs"]:
         raise MXNetError(f"{node.op.name} {node.name!r}: its attributes do not fit its inputs and subgraphs")
 
 
@@ -171,9 +171,7 @@ def auxiliary_places(node: Node) -> set[int]:
     """Which inputs of the node hold states of operators in its subgraphs."""
     places = set()
     for where, names, _, sub in wiring(node):
-        nodes = graph.order(sub)
-        states = graph.auxiliaries(nodes)
-        inside = {n.name for n in nodes if id(n) in states}
+        inside = {v.name for v in graph.auxiliaries(graph.order(sub))}
         places |= {k for n, k in zip(names, where) if n in inside}
     return places
 
@@ -191,7 +189,7 @@ class _Subgraph:
         self.name = f"{name}{counts[name]}"
         counts[name] += 1
         self._scope = AttrScope(**{SUBGRAPH: self.name})
-        self._own: dict[int, Node] = {}
+        self._own: set[Variable] = set()
         self._names: set[str] = set()
 
     def __enter__(self):
@@ -205,92 +203,87 @@ class _Subgraph:
         """One variable of the subgraph for each symbol that comes in."""
         made = []
         for symbol in symbols:
-            node, k = symbol._entries[0]
-            name = f"{node.name}-{k}"
+            value = symbol._entries[0]
+            name = f"{value.maker.name}-{value.index}"
             if name in self._names:  # the same symbol comes in twice
                 name = f"{name}-{len(self._names)}"
             self._names.add(name)
-            variable = Node(None, name, {SUBGRAPH: self.name})
-            self._own[id(variable)] = variable
-            made.append(type(symbol)([(variable, 0)]))
+            variable = Variable(name, {SUBGRAPH: self.name})
+            self._own.add(variable)
+            made.append(type(symbol)([variable]))
         return made
 
     def cut(self, outputs: list[Symbol], states: Sequence[Symbol] = ()) -> _Cut:
         """The subgraph that computes outputs and states; what it reads from outside becomes variables."""
         heads, seen = [], set()
-        of_outputs = {id(symbol._entries[0][0]) for symbol in outputs}
+        of_outputs = {symbol._entries[0].maker for symbol in outputs}
         for i, symbol in enumerate([*outputs, *states]):
-            entry = symbol._entries[0]
-            key = id(entry[0]), entry[1]
-            again = key in seen or (i >= len(outputs) and key[0] in of_outputs)
-            if entry[0].op is None or entry[0].attrs.get(SUBGRAPH) != self.name or again:
+            value = symbol._entries[0]
+            again = value in seen or (i >= len(outputs) and value.maker in of_outputs)
+            if value.source is None or value.source.texts.get(SUBGRAPH) != self.name or again:
                 # An output is made by a node of the subgraph, and by no other output; a state by none of theirs.
-                entry = _single_node("_copy", "identity", [entry])
-            seen.add(key)
-            heads.append(entry)
-        inner: dict[int, Node] = {}
-        variables: dict[tuple[int, int], Node] = {}
-        outside: dict[str, Entry] = {}
+                head = _single_node("_copy", "identity", [value])
+            else:
+                head = value
+            seen.add(value)
+            heads.append(head)
+        inner: dict[Value, Value] = {}
+        outside: dict[str, Value] = {}
 
-        def moved(entry: Entry) -> Entry:
-            node, k = entry
-            if id(node) in inner:
-                return inner[id(node)], k
-            key = id(node), k
-            if key not in variables:
-                name = node.name if node.op is None else node.output_name(k)
-                if outside.setdefault(name, entry) != entry:
-                    raise MXNetError(
-                        f"a loop or branch reads two different things called {name!r}; give one another name"
-                    )
-                variables[key] = Node(None, name, dict(node.attrs) if node.op is None else {})
-            return variables[key], 0
+        def moved(value: Value | None) -> Value | None:
+            if value is None or value in inner:
+                return value and inner[value]
+            name = value.name
+            if outside.setdefault(name, value) is not value:
+                raise MXNetError(f"a loop or branch reads two different things called {name!r}; give one another name")
+            inner[value] = Variable(name, dict(value.texts) if isinstance(value, Variable) else {})
+            return inner[value]
 
         for node in graph.order(heads):
             if node.op is None:
-                if id(node) in self._own:
-                    inner[id(node)] = node
-            elif node.attrs.get(SUBGRAPH) == self.name:
-                inner[id(node)] = node.with_inputs([moved(e) for e in node.inputs])
-        return _Cut([moved(e) for e in heads], outside)
+                if node in self._own:
+                    inner[node] = node
+            elif node.texts.get(SUBGRAPH) == self.name:
+                inner.update(zip(node.outputs, graph.with_inputs(node, [moved(v) for v in node.inputs]).outputs))
+        return _Cut([moved(v) for v in heads], outside)
 
 
 class _Cut:
     """A subgraph: its outputs, the names of its variables in order, and what is behind those from outside."""
 
-    def __init__(self, entries: list[Entry], outside: dict[str, Entry]):
+    def __init__(self, entries: list[Value], outside: dict[str, Value]):
         self.entries, self.outside = entries, outside
-        self.names = [n.name for n in graph.order(entries) if n.op is None]
+        self.names = _names(entries)
 
 
-def _node(op_name: str, inputs: list[Entry], subs: list[_Cut], **attrs) -> list[Symbol]:
+def _node(op_name: str, inputs: list[Value], subs: list[_Cut], **attrs) -> list[Symbol]:
     op = TABLE[op_name]
     name = NameManager.current.get(None, op_name)
     texts = graph.hidden(AttrScope.current.get())
     texts |= {key: str(value) for key, value in attrs.items()} | {"num_args": str(len(inputs) + len(subs))}
-    node = Node(op, name, texts, inputs, subgraphs=[sub.entries for sub in subs])
-    return [Symbol([(node, k)]) for k in range(node.outputs)]
+    node = graph.applied(op, name, texts, inputs, subgraphs=[sub.entries for sub in subs])
+    return [Symbol([v]) for v in node.visible]
 
 
-def _single_node(op_name: str, hint: str, inputs: list[Entry]) -> Entry:
+def _single_node(op_name: str, hint: str, inputs: list[Value]) -> Value:
     name = NameManager.current.get(None, hint)
-    return Node(TABLE[op_name], name, graph.hidden(AttrScope.current.get()), inputs), 0
+    return graph.applied(TABLE[op_name], name, graph.hidden(AttrScope.current.get()), inputs).outputs[0]
 
 
-def _place(entries: list[Entry], entry: Entry, start: int = 0) -> int:
-    """Where an entry is among the inputs of a node from `start` on, put behind them where it is not there."""
+def _place(entries: list[Value], entry: Value, start: int = 0) -> int:
+    """Where a value is among the inputs of a node from `start` on, put behind them where it is not there."""
     if entry not in entries[start:]:
         entries.append(entry)
     return entries.index(entry, start)
 
 
-def _names(sub: list[Entry]) -> list[str]:
-    return [n.name for n in graph.order(sub) if n.op is None]
+def _names(sub: list[Value]) -> list[str]:
+    return [v.name for v in graph.variables(sub)]
 
 
 def _foreach_parts(node: Node, inputs: Sequence):
     """(body on lists of slices and states, data, states)."""
-    attrs, (sub,) = node.parsed, node.subgraphs
+    attrs, (sub,) = node.attrs, node.subgraphs
     names = _names(sub)
     data_places, state_places = attrs["in_data_locs"], attrs["in_state_locs"]
     data = list(inputs[: len(data_places)])
@@ -310,7 +303,7 @@ def _foreach_parts(node: Node, inputs: Sequence):
 
 def _while_parts(node: Node, inputs: Sequence):
     """(test, step, loop variables)."""
-    attrs, (test, step) = node.parsed, node.subgraphs
+    attrs, (test, step) = node.attrs, node.subgraphs
     loop = len(step) - attrs["num_out_data"]
 
     def caller(sub, places):
@@ -374,7 +367,7 @@ class Control:
         return [
             (places, _names(sub), [False] * len(places), sub)
             for kind, sub in zip(self.names, node.subgraphs, strict=True)
-            for places in [node.parsed[f"{kind}_input_locs"]]
+            for places in [node.attrs[f"{kind}_input_locs"]]
         ]
 
     def fits(self, node: Node) -> bool:
@@ -392,7 +385,7 @@ class Control:
         )
 
     def _branch(self, node: Node, k: int, inputs: Sequence) -> Callable[[], list]:
-        values = [inputs[place] for place in node.parsed[f"{self.names[k]}_input_locs"]]
+        values = [inputs[place] for place in node.attrs[f"{self.names[k]}_input_locs"]]
         like, sub = inputs[0], node.subgraphs[k]
         return lambda: graph.run(sub, dict(zip(_names(sub), values, strict=True)), like._ctx, type(like))
 
@@ -412,13 +405,13 @@ class Foreach(Control):
         return [*(blank((steps, *x.shape), dtype_name(x.dtype)) for x in outputs), *states]
 
     def wiring(self, node):
-        attrs, (sub,) = node.parsed, node.subgraphs
+        attrs, (sub,) = node.attrs, node.subgraphs
         names, sliced = _names(sub), len(attrs["in_data_locs"])
         order = [*attrs["in_data_locs"], *attrs["in_state_locs"], *attrs["remain_locs"]]
         return [(range(len(order)), [names[k] for k in order], [i < sliced for i in range(len(order))], sub)]
 
     def fits(self, node):
-        attrs, (sub,) = node.parsed, node.subgraphs
+        attrs, (sub,) = node.attrs, node.subgraphs
         places = [*attrs["in_data_locs"], *attrs["in_state_locs"], *attrs["remain_locs"]]
         whole = sorted(places) == list(range(len(_names(sub)))) and len(places) == len(node.inputs)
         states = len(sub) - attrs["num_out_data"]
@@ -431,7 +424,7 @@ class WhileLoop(Control):
     names = ("cond", "func")
 
     def run(self, node, inputs):
-        attrs = node.parsed
+        attrs = node.attrs
         test, step, variables = _while_parts(node, inputs)
         outputs, last = control_flow.while_loop(test, step, variables, attrs["max_iterations"])
         if not outputs and attrs["num_out_data"]:
@@ -443,11 +436,11 @@ class WhileLoop(Control):
     def infer(self, node, inputs):
         _, step, variables = _while_parts(node, inputs)
         outputs, last = step(*variables)
-        most = node.parsed["max_iterations"]
+        most = node.attrs["max_iterations"]
         return [*(blank((most, *x.shape), dtype_name(x.dtype)) for x in outputs), *last]
 
     def fits(self, node):
-        data = node.parsed["num_out_data"]
+        data = node.attrs["num_out_data"]
         return self._wired(node) and 0 < self.results(node) - data <= len(node.inputs) and data >= 0
 
 
@@ -459,7 +452,7 @@ class Gradient(Control):
         again = autograd.is_recording()
         # Outside a recording, the caller's places on the tape are left alone.
         values = [x if again and x._entry is not None else x.detach() for x in inputs]
-        wrt = [values[k] for k in node.parsed["wrt"]]
+        wrt = [values[k] for k in node.attrs["wrt"]]
         for x in wrt:
             if x._entry is None:
                 x.attach_grad()
@@ -468,7 +461,7 @@ class Gradient(Control):
             return autograd.grad(outputs, wrt, create_graph=again, train_mode=autograd.is_training())
 
     def infer(self, node, inputs):
-        return [inputs[k] for k in node.parsed["wrt"]]
+        return [inputs[k] for k in node.attrs["wrt"]]
 
     def wiring(self, node):
         names = _names(node.subgraphs[0])
@@ -476,11 +469,11 @@ class Gradient(Control):
 
     def fits(self, node):
         return (
-            self._wired(node) and self.results(node) > 0 and all(0 <= k < len(node.inputs) for k in node.parsed["wrt"])
+            self._wired(node) and self.results(node) > 0 and all(0 <= k < len(node.inputs) for k in node.attrs["wrt"])
         )
 
     def results(self, node):
-        return len(node.parsed["wrt"])
+        return len(node.attrs["wrt"])
 
 
 F._foreach.control, F._while_loop.control, F._cond.control, F._gradient.control = (

@@ -17,10 +17,10 @@ Fixed = dict[str, tuple[tuple[int, ...], str]]  # shape and reason by name of th
 
 def note(outputs: Symbol, name: str, shape: tuple[int, ...], reasons: dict[int, str]) -> bool:
     """Tells the variable `name` which of its lengths are fixed, and why, by axis; whether there is one."""
-    found = next((n for n in graph.order(outputs._entries) if n.op is None and n.name == name), None)
+    found = next((v for v in graph.variables(outputs._entries) if v.name == name), None)
     if found is not None:
-        found.attrs["__shape__"] = str(tuple(n if axis in reasons else 0 for axis, n in enumerate(shape)))
-        found.attrs["__fixed__"] = said(reasons)
+        found.texts["__shape__"] = str(tuple(n if axis in reasons else 0 for axis, n in enumerate(shape)))
+        found.texts["__fixed__"] = said(reasons)
     return found is not None
 
 
@@ -31,10 +31,10 @@ def said(reasons: dict[int, str]) -> str:
 
 def fixed_lengths(outputs: Symbol) -> Fixed:
     """What the variables of a symbol hold. MXNetError where that is damaged."""
-    variables = [n for n in graph.order(outputs._entries) if n.op is None and "__fixed__" in n.attrs]
+    variables = [v for v in graph.variables(outputs._entries) if "__fixed__" in v.texts]
     try:
         return {
-            n.name: (tuple(map(int, ast.literal_eval(n.attrs["__shape__"]))), n.attrs["__fixed__"]) for n in variables
+            v.name: (tuple(map(int, ast.literal_eval(v.texts["__shape__"]))), v.texts["__fixed__"]) for v in variables
         }
     except (KeyError, ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
         raise MXNetError(f"the __shape__ of a variable with fixed lengths is damaged: {error!r}") from None

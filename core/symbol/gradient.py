@@ -6,7 +6,6 @@ from core.base import MXNetError, nearest
 from core.name import NameManager
 from core.ops.registry import TABLE
 from core.symbol import graph
-from core.symbol.graph import Node
 from core.symbol.symbol import Symbol
 
 
@@ -20,7 +19,7 @@ def gradient(symbol: Symbol, wrt: list[str]) -> Symbol:
         if name not in names:
             raise MXNetError(f"there is no variable {name!r} to differentiate by.{nearest(name, names)}")
     sub = graph.copy(symbol._entries)
-    inputs = [(node, 0) for node in graph.order(symbol._entries) if node.op is None]
+    inputs = graph.variables(symbol._entries)
     texts = {"num_outputs": str(len(wrt)), "wrt": str([names.index(name) for name in wrt])}
-    node = Node(TABLE["_gradient"], NameManager.current.get(None, "_gradient"), texts, inputs, subgraphs=[sub])
-    return type(symbol)([(node, k) for k in range(len(wrt))])
+    node = graph.applied(TABLE["_gradient"], NameManager.current.get(None, "_gradient"), texts, inputs, subgraphs=[sub])
+    return type(symbol)(node.outputs)

@@ -1,12 +1,14 @@
-"""The graph behind symbols: nodes that apply an operator of the table, or stand for a variable."""
+"""The graph (`core.graph.ir`) as symbols compose it: making nodes, walking over them, running them on arrays."""
 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from core import dispatch
 from core.base import MXNetError
+from core.graph.ir import NODE, Node, Value, Variable
 from core.ops import attributes
 from core.ops.registry import Operator
 from core.ops.storage_types import DENSE
@@ -22,80 +24,70 @@ def hidden(attrs: dict[str, str]) -> dict[str, str]:
     return {f"__{key}__" if key in HIDDEN else key: value for key, value in attrs.items()}
 
 
-class Node:
-    """A variable (`op` is None) or one application of an operator.
+def applied(
+    op: Operator, name: str, texts: dict[str, str], inputs: Sequence[Value] = (), given: dict | None = None, subgraphs=()
+) -> Node:
+    """A node of a symbol: an operator on the inputs that it has (`input_names`), in order.
 
-    attrs: what the file format holds, as strings. parsed: the operator's typed attributes. inputs: (node, output)
-    pairs; slots: the names of the operator's inputs that they fill. subgraphs: lists of (node, output) pairs, of loops
-    and branches only.
+    texts: what files hold of its attributes; given: the typed ones, which follow from the texts by default. subgraphs:
+    lists of values, of loops and branches only.
     """
-
-    __slots__ = ("attrs", "inputs", "name", "op", "parsed", "slots", "subgraphs")
-
-    def __init__(
-        self, op: Operator | None, name: str, attrs: dict[str, str], inputs=(), given: dict | None = None, subgraphs=()
-    ):
-        self.op, self.name, self.attrs, self.inputs = op, name, attrs, list(inputs)
-        self.subgraphs: list[list[Entry]] = list(subgraphs)
-        self.parsed: dict = {}
-        self.slots: tuple[str, ...] = ()
-        if op is not None:
-            self.parsed = op.parse(_typed(op, attrs) if given is None else given)
-            self.fill_slots()
-
-    def fill_slots(self, given: Iterable[str] = ()) -> None:
-        """Tells the inputs' names from their number; `given` are optional inputs known to be among them."""
-        names = input_names(self.op, self.parsed, given, len(self.inputs))
-        for name in self.op.inputs:  # a file lists them in order, optional ones too
-            if len(names) < len(self.inputs) and name not in names:
-                names = [n for n in self.op.inputs if n in names or n == name]
-        self.slots = tuple(names)
-
-    def with_inputs(self, inputs: list[Entry]) -> Node:
-        """The same node over other inputs."""
-        twin = Node.__new__(Node)
-        twin.op, twin.name, twin.attrs, twin.parsed = self.op, self.name, dict(self.attrs), self.parsed
-        twin.slots, twin.subgraphs, twin.inputs = self.slots, self.subgraphs, inputs
-        return twin
-
-    @property
-    def outputs(self) -> int:
-        """Number of outputs that a symbol shows."""
-        return 1 if self.op is None else self.op.count_visible(self.parsed)
-
-    def output_name(self, k: int) -> str:
-        """What `list_outputs` calls output `k`."""
-        if self.op is None:
-            return self.name
-        return f"{self.name}_{self.op.output_name(k, self.outputs, self.parsed)}"
-
-    def auxiliary(self, slot: str) -> bool:
-        """Whether the operator keeps its state in the input called `slot`."""
-        if self.subgraphs:
-            from core.symbol.control_flow import auxiliary_places
-
-            return self.slots.index(slot) in auxiliary_places(self)
-        return slot in self.op.auxiliary
-
-    def writes(self, slot: str) -> bool:
-        """Whether the operator writes to the input called `slot`; a variadic one to any."""
-        return self.auxiliary(slot) or slot in self.op.mutates or bool(self.op.variadic and self.op.mutates)
-
-    def arguments(self, values: Sequence) -> list:
-        """Inputs in the order of the operator, None where an optional one is missing."""
-        if self.op.variadic:
-            return list(values)
-        by_slot = dict(zip(self.slots, values, strict=True))
-        return [by_slot.get(name) for name in self.op.inputs]
+    attrs = op.parse(typed(op, texts) if given is None else given)
+    return made(op, name, texts, attrs, placed(op, attrs, inputs), subgraphs)
 
 
-Entry = tuple[Node, int]
+def made(op: Operator, name: str, texts: dict[str, str], attrs: dict, inputs: list, subgraphs=()) -> Node:
+    """A node of a symbol with typed attributes and inputs in the order of the operator."""
+    node = Node(op, attrs, inputs)
+    node.name, node.texts, node.subgraphs = name, texts, list(subgraphs)
+    node.outputs = [Value(None, None, None, NODE, k, node) for k in range(op.count(attrs))]
+    return node
 
 
-def input_names(op: Operator, attrs: dict, given: Iterable[str] = (), count: int = 0) -> list[str]:
-    """The inputs that an operator has under these attributes; optional ones of other names if they are `given`."""
+def with_inputs(node: Node, inputs: list) -> Node:
+    """The same node over other inputs, in the order of the operator."""
+    return made(node.op, node.name, dict(node.texts), node.attrs, inputs, node.subgraphs)
+
+
+def placed(op: Operator, attrs: dict, inputs: Sequence[Value]) -> list:
+    """Inputs in the order of the operator, None where it has an optional one not, from those that it has.
+
+    MXNetError where their number fits none.
+    """
     if op.variadic:
-        return [f"arg{i}" for i in range(count)]
+        return list(inputs)
+    names = slots_of(op, attrs, len(inputs))
+    if len(names) != len(inputs):
+        raise MXNetError(f"{op.name} takes {', '.join(names) or 'nothing'}; {len(inputs)} inputs are given")
+    by_slot = dict(zip(names, inputs))
+    return [by_slot.get(slot) for slot in op.inputs]
+
+
+def slots_of(op: Operator, attrs: dict, count: int) -> list[str]:
+    """The names of so many inputs of an operator with fixed ones; a file lists optional ones in order, too."""
+    names = input_names(op, attrs)
+    for name in op.inputs:
+        if len(names) < count and name not in names:
+            names = [n for n in op.inputs if n in names or n == name]
+    return names
+
+
+def is_auxiliary(node: Node, slot: str) -> bool:
+    """Whether the operator keeps its state in the input called `slot`."""
+    if node.subgraphs:
+        from core.symbol.control_flow import auxiliary_places
+
+        return node.slots.index(slot) in auxiliary_places(node)
+    return slot in node.op.auxiliary
+
+
+def writes(node: Node, slot: str) -> bool:
+    """Whether the operator writes to the input called `slot`; a variadic one to any."""
+    return is_auxiliary(node, slot) or slot in node.op.mutates or bool(node.op.variadic and node.op.mutates)
+
+
+def input_names(op: Operator, attrs: dict, given: Iterable[str] = ()) -> list[str]:
+    """The inputs that an operator has under these attributes; optional ones of other names if they are `given`."""
     if op.takes is not None:
         return op.takes(attrs)
     given = set(given)
@@ -108,87 +100,91 @@ def _wanted(op: Operator, name: str, attrs: dict) -> bool:
     return attr is not None and attrs[attr] == value
 
 
-def order(entries: Iterable[Entry]) -> list[Node]:
-    """All nodes that the entries depend on, inputs first (depth first, as MXNet lists them)."""
-    found: list[Node] = []
-    seen: set[int] = set()
-    stack: list[tuple[Node, bool]] = []
-    for root, _ in entries:
-        stack.append((root, False))
+def order(values: Iterable[Value]) -> list[Node | Variable]:
+    """All nodes and variables that values depend on, inputs first (depth first, as MXNet lists them)."""
+    found: list[Node | Variable] = []
+    seen: set[Node | Variable] = set()
+    stack: list[tuple[Node | Variable, bool]] = []
+    for root in values:
+        stack.append((root.maker, False))
         while stack:
             node, done = stack.pop()
             if done:
                 found.append(node)
-            elif id(node) not in seen:
-                seen.add(id(node))
+            elif node not in seen:
+                seen.add(node)
                 stack.append((node, True))
-                stack.extend((parent, False) for parent, _ in reversed(node.inputs) if id(parent) not in seen)
+                stack.extend((v.maker, False) for v in reversed(node.given) if v.maker not in seen)
     return found
 
 
-def auxiliaries(nodes: Iterable[Node]) -> set[int]:
-    """Ids of the variables that hold an operator's state."""
+def variables(values: Iterable[Value]) -> list[Variable]:
+    """The variables that values depend on, in order."""
+    return [node for node in order(values) if node.op is None]
+
+
+def auxiliaries(nodes: Iterable[Node | Variable]) -> set[Variable]:
+    """The variables that hold an operator's state."""
     return {
-        id(parent)
+        v
         for node in nodes
         if node.op is not None and (node.op.mutates or node.subgraphs)
-        for slot, (parent, _) in zip(node.slots, node.inputs, strict=True)
-        if parent.op is None and node.auxiliary(slot)
+        for slot, v in zip(node.slots, node.given, strict=True)
+        if v.source is None and is_auxiliary(node, slot)
     }
 
 
-def copy(entries: Iterable[Entry], replace: dict[int, Entry] | None = None) -> list[Entry]:
-    """The same graph in new nodes; `replace` maps ids of variables to entries that take their place."""
-    entries = list(entries)
-    made: dict[int, Node] = {}
+def rebuilt(values: Iterable[Value], change: Callable[[Node, list], Sequence[Value] | None]) -> list[Value]:
+    """The same graph in new nodes, but for those that `change(node, new inputs)` gives other outputs for."""
+    values, found = list(values), {}
+    for node in order(values):
+        inputs = [v if v is None else found[v] for v in node.inputs]
+        outputs = change(node, inputs)
+        if outputs is None:
+            outputs = node.outputs if node.op is None else with_inputs(node, inputs).outputs
+        found.update(zip(node.outputs, outputs))
+    return [found[v] for v in values]
+
+
+def copy(values: Iterable[Value], replace: dict[Value, Value] | None = None) -> list[Value]:
+    """The same graph in new nodes and variables; `replace` maps values to those that take their place."""
     replace = replace or {}
 
-    def moved(entry: Entry) -> Entry:
-        return replace.get(id(entry[0])) or (made[id(entry[0])], entry[1])
+    def change(node, inputs):
+        if node.op is None:
+            return [replace.get(node) or Variable(node.name, dict(node.texts))]
+        return [replace.get(v, v) for v in node.outputs] if any(v in replace for v in node.outputs) else None
 
-    for node in order(entries):
-        made[id(node)] = node.with_inputs([moved(e) for e in node.inputs])
-    return [moved(e) for e in entries]
+    return rebuilt(values, change)
 
 
-def without_casts(entries: Iterable[Entry]) -> list[Entry]:
+def without_casts(values: Iterable[Value]) -> list[Value]:
     """The same graph without the conversions of mixed precision."""
-    entries = list(entries)
-    nodes = order(entries)
-    if not any(node.op is not None and node.op.precision for node in nodes):
-        return entries
-    made: dict[int, list[Entry]] = {}  # what takes the place of a node's outputs; those of other nodes follow from it
-
-    def moved(entry: Entry) -> Entry:
-        node, k = entry
-        found = made[id(node)]
-        return found[k] if node.op is not None and node.op.precision else (found[0][0], k)
-
-    for node in nodes:
-        inputs = [moved(e) for e in node.inputs]
-        made[id(node)] = inputs if node.op is not None and node.op.precision else [(node.with_inputs(inputs), 0)]
-    return [moved(e) for e in entries]
+    values = list(values)
+    if not any(node.op is not None and node.op.precision for node in order(values)):
+        return values
+    return rebuilt(values, lambda node, inputs: inputs if node.op is not None and node.op.precision else None)
 
 
-def distinct(entries: Iterable[Entry]) -> list[Entry]:
+def distinct(values: Iterable[Value]) -> list[Value]:
     """The same graph with a number after the names that earlier variables have."""
-    entries = list(entries)
-    variables = [node for node in order(entries) if node.op is None]
-    taken, replace = {node.name for node in variables}, {}
+    values = list(values)
+    own = variables(values)
+    taken, replace = {v.name for v in own}, {}
     seen: set[str] = set()
-    for node in variables:
-        name, count = node.name, 0
+    for v in own:
+        name, count = v.name, 0
         while name in seen or (count and name in taken):
             count += 1
-            name = f"{node.name}_{count}"
+            name = f"{v.name}_{count}"
         seen.add(name)
-        if name != node.name:
-            replace[id(node)] = (Node(None, name, dict(node.attrs)), 0)
-    return copy(entries, replace)
+        if name != v.name:
+            replace[v] = Variable(name, dict(v.texts))
+    return copy(values, replace)
 
 
 def run(
-    entries: Sequence[Entry],
+    wanted: Sequence[Value],
     values: dict[str, object],
     ctx,
     kind: type,
@@ -196,7 +192,7 @@ def run(
     groups: dict | None = None,
     copies: list | None = None,
 ) -> list:
-    """The entries' arrays, by applying the operators to `values` (arrays by variable) in order.
+    """The arrays of the values that are wanted, by applying the operators to `values` (arrays by variable) in order.
 
     kind: the class of arrays that operators without inputs make, on `ctx`. watch(node, inputs, outputs) sees every
     operator at work. groups: contexts by the attribute `ctx_group` of operators, which find their inputs there; others
@@ -204,14 +200,10 @@ def run(
     that takes (array, copy) of those, for operators that write in the backward pass. MXNetError names a variable
     without value.
     """
-    nodes = order(entries)
-    uses: dict[int, int] = {}
-    for node in nodes:
-        for parent, _ in node.inputs:
-            uses[id(parent)] = uses.get(id(parent), 0) + 1
-    for node, _ in entries:
-        uses[id(node)] = uses.get(id(node), 0) + 1
-    results: dict[int, Sequence] = {}
+    nodes = order(wanted)
+    uses = Counter(v.maker for node in nodes for v in node.given)
+    uses.update(v.maker for v in wanted)
+    results: dict[Node | Variable, Sequence] = {}
 
     def make(op: Operator, attrs: dict):
         return dispatch.create(op, attrs, place, kind)
@@ -220,27 +212,28 @@ def run(
         if node.op is None:
             if node.name not in values:
                 raise MXNetError(f"variable {node.name!r} has no value. Given are: {', '.join(values) or 'none'}")
-            results[id(node)] = (values[node.name],)
+            results[node] = (values[node.name],)
             continue
-        found = inputs = [results[id(p)][k] for p, k in node.inputs]
+        given = node.given
+        found = inputs = [results[v.maker][v.index] for v in given]
         place = ctx
         if groups:
-            place = groups.get(node.attrs.get("__ctx_group__"), inputs[0].context if inputs else ctx)
+            place = groups.get(node.texts.get("__ctx_group__"), inputs[0].context if inputs else ctx)
             inputs = [x.as_in_context(place) for x in found]
-        results[id(node)] = apply(node, inputs, make)
+        results[node] = apply(node, inputs, make)
         if groups:
             pairs = zip(node.slots, found, inputs, strict=True)
-            written = [(mine, moved) for slot, mine, moved in pairs if moved is not mine and node.writes(slot)]
+            written = [(mine, moved) for slot, mine, moved in pairs if moved is not mine and writes(node, slot)]
             put_back(written)
             if copies is not None:
                 copies += written
         if watch is not None:
-            watch(node, inputs, results[id(node)])
-        for parent, _ in node.inputs:  # what nobody will read any more is let go
-            uses[id(parent)] -= 1
-            if not uses[id(parent)]:
-                results.pop(id(parent), None)
-    return [results[id(node)][k] for node, k in entries]
+            watch(node, inputs, results[node])
+        for v in given:  # what nobody will read any more is let go
+            uses[v.maker] -= 1
+            if not uses[v.maker]:
+                results.pop(v.maker, None)
+    return [results[v.maker][v.index] for v in wanted]
 
 
 def put_back(copies: Iterable[tuple]) -> None:
@@ -250,64 +243,66 @@ def put_back(copies: Iterable[tuple]) -> None:
 
 
 def apply(node: Node, inputs: Sequence, make: Callable) -> Sequence:
-    """The outputs of one node on arrays; `make(op, attributes)` applies an operator without inputs."""
+    """The outputs of one node on arrays for the inputs that it has; `make(op, attributes)` applies one without any."""
     if node.subgraphs:
         from core.symbol.control_flow import run as run_subgraphs
 
         return run_subgraphs(node, inputs)
-    if not node.inputs:
-        result = make(node.op, node.parsed)
+    if not inputs:
+        result = make(node.op, node.attrs)
     else:
-        if node.op.infer is not None and any(is_open(parent) for parent, _ in node.inputs):
+        if node.op.infer is not None and any(is_open(v) for v in node.given):
             inputs = _closed(node, inputs, make)
-        arguments = node.arguments(inputs)
+        arrays = iter(inputs)
+        arguments = [None if v is None else next(arrays) for v in node.inputs]
         if node.op.storage is DENSE:
-            result = type(arguments[0])._apply_operator(node.op, arguments, node.parsed, None)
+            result = type(arguments[0])._apply_operator(node.op, arguments, node.attrs, None)
         else:
-            result = dispatch.launch_stored(node.op, arguments, node.parsed, type(arguments[0]))
+            result = dispatch.launch_stored(node.op, arguments, node.attrs, type(arguments[0]))
     return result if isinstance(result, (list, tuple)) else (result,)
 
 
-def is_open(node: Node) -> bool:
-    """Whether a node makes an array with an extent of 0 or -1, which in MXNet says: find out. First states are so.
+def is_open(value: Value) -> bool:
+    """Whether an array is made with an extent of 0 or -1, which in MXNet says: find out. First states are so.
 
     A range that infers its end is so too.
     """
-    if node.op is None or node.inputs:
+    node = value.source
+    if node is None or node.given:
         return False
-    if node.parsed.get("infer_range", False) and node.parsed["stop"] is None:
+    if node.attrs.get("infer_range", False) and node.attrs["stop"] is None:
         return True
-    return any(n < 1 for n in node.parsed.get("shape", ()))
+    return any(n < 1 for n in node.attrs.get("shape", ()))
 
 
 def fitted(node: Node, shape: tuple[int, ...]) -> dict:
-    """The attributes with which an open node makes an array of this shape."""
-    if "infer_range" not in node.parsed:
-        return {**node.parsed, "shape": shape}
-    start, step, repeat = (node.parsed[key] for key in ("start", "step", "repeat"))
-    return {**node.parsed, "stop": start + step * -(-shape[0] // repeat)}
+    """The attributes with which a node of an open result makes an array of this shape."""
+    if "infer_range" not in node.attrs:
+        return {**node.attrs, "shape": shape}
+    start, step, repeat = (node.attrs[key] for key in ("start", "step", "repeat"))
+    return {**node.attrs, "stop": start + step * -(-shape[0] // repeat)}
 
 
 def _closed(node: Node, inputs: Sequence, make: Callable) -> list:
     """The inputs, with those of unknown extents made anew in the shapes that the operator tells."""
     shapes = dict.fromkeys(node.op.inputs)
     shapes.update((slot, x.shape) for slot, x in zip(node.slots, inputs, strict=True))
-    node.op.infer(shapes, node.parsed)
+    node.op.infer(shapes, node.attrs)
     return [
-        make(parent.op, fitted(parent, shapes[slot])) if is_open(parent) else x
-        for slot, (parent, _), x in zip(node.slots, node.inputs, inputs, strict=True)
+        make(v.source.op, fitted(v.source, shapes[slot])) if is_open(v) else x
+        for slot, v, x in zip(node.slots, node.given, inputs, strict=True)
     ]
 
 
-def _typed(op: Operator, attrs: dict[str, str]) -> dict:
+def typed(op: Operator, attrs: dict[str, str]) -> dict:
     """The operator's own attributes among the texts of a node."""
-    typed = {}
+    found = {}
     for key, text in attrs.items():
         if key in op.attrs:
-            typed[key] = _literal(text) if attributes.is_open(op.attrs[key][0]) else text
+            found[key] = _literal(text) if attributes.is_open(op.attrs[key][0]) else text
         elif not key.startswith("__") and key not in _IGNORED and key not in HIDDEN:
             raise op.unknown(key)
-    return typed
+    return found
 
 
 def _literal(text: str):
@@ -317,7 +312,7 @@ def _literal(text: str):
         return text
 
 
-def outline(nodes: Sequence[Node], told: Callable[[Node], object]) -> list[tuple]:
+def outline(nodes: Sequence[Node | Variable], told: Callable[[Node | Variable], object]) -> list[tuple]:
     """Operators, edges and what is `told` of each node: equal for two graphs that differ in nothing else."""
-    places = {id(node): k for k, node in enumerate(nodes)}
-    return [(n.op, [(places[id(parent)], k) for parent, k in n.inputs], told(n)) for n in nodes]
+    places = {v: (i, v.index) for i, node in enumerate(nodes) for v in node.outputs}
+    return [(n.op, [places[v] for v in n.given], told(n)) for n in nodes]

@@ -13,34 +13,31 @@ from core import autograd, dispatch, random_keys, storage
 from core.base import MXNetError
 from core.context import cpu
 from core.dtypes import DTYPES, dtype_name
+from core.graph.ir import Node, Value, Variable
 from core.ndarray import NDArray
 from core.ops import attributes
 from core.ops.relations import UNKNOWN, Extents
 from core.symbol import graph, partial
-from core.symbol.graph import Entry, Node
 from core.util import is_np_shape
 
 Shape = tuple[int, ...]
+Nodes = list[Node | Variable]
 
 # Inputs that count, place or choose elements, in a dtype of their own.
 _BESIDES = frozenset("length sequence_length data_lengths label_lengths index indices condition".split())
 BY_NUMBER = {number: name for name, (number, _) in DTYPES.items() if number is not None}
 
 
-def shapes(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict[str, Shape | None], list[Shape | None]]:
+def shapes(entries: list[Value], given: dict[str, Shape]) -> tuple[dict[str, Shape | None], list[Shape | None]]:
     """Shapes by variable, and of the entries; None where they do not follow from what is given.
 
     MXNetError where shapes contradict each other.
     """
-    nodes = graph.order(entries)
-    known, values = _settle(nodes, given, {})
-    return known, [
-        known[node.name] if node.op is None else values[id(node)][k].shape if id(node) in values else None
-        for node, k in entries
-    ]
+    known, values = _settle(graph.order(entries), given, {})
+    return known, [_shape(known, values, v) for v in entries]
 
 
-def partial_shapes(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict[str, Shape | None], list[Shape | None]]:
+def partial_shapes(entries: list[Value], given: dict[str, Shape]) -> tuple[dict[str, Shape | None], list[Shape | None]]:
     """As `shapes`, with what is known of the others: None where not even the number of axes is.
 
     An unknown extent is 0, in what is given too; under `np_shape` it is -1.
@@ -54,13 +51,13 @@ def partial_shapes(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict[
         return variables, outputs
     found = _extents(nodes, variables, given, declared)
     return (
-        {n.name: _shown(found.get((id(n), 0)), unknown) for n in nodes if n.op is None},
-        [_shown(found.get((id(node), k)), unknown) for node, k in entries],
+        {n.name: _shown(found.get(n), unknown) for n in nodes if n.op is None},
+        [_shown(found.get(v), unknown) for v in entries],
     )
 
 
-def _extents(nodes: list[Node], variables: dict, given: dict[str, Shape], declared: dict) -> dict:
-    """What follows of each output from the variables' shapes and, where those are None, from what is declared of them."""
+def _extents(nodes: Nodes, variables: dict, given: dict[str, Shape], declared: dict) -> dict[Value, Extents]:
+    """What follows of each value from the variables' shapes and, where those are None, from what is declared of them."""
     unknown = -1 if is_np_shape() else 0
     known = {
         name: shape if shape is not None
@@ -72,7 +69,7 @@ def _extents(nodes: list[Node], variables: dict, given: dict[str, Shape], declar
     def results(node: Node, inputs: list[Shape]) -> list[Shape]:
         return [x.shape for x in applied(node, [blank(s, "float32") for s in inputs])]
 
-    def of_subgraph(entries: list[Entry], given: dict[str, Shape]) -> tuple[dict, list]:
+    def of_subgraph(entries: list[Value], given: dict[str, Shape]) -> tuple[dict, list]:
         found, outputs = partial_shapes(entries, {name: _shown(extents, unknown) for name, extents in given.items()})
         return {n: s and tuple(UNKNOWN if e == unknown else e for e in s) for n, s in found.items()}, outputs
 
@@ -90,35 +87,30 @@ def _shown(extents: Extents, unknown: int) -> Shape | None:
 
 
 def arrays(
-    entries: list[Entry], given: dict[str, Shape], dtypes: dict[str, str]
-) -> dict[tuple[int, int], tuple[Shape, str]]:
-    """(shape, dtype) of everything that the graph computes, by (id of the node, output).
-
-    What stays unknown is left out.
-    """
+    entries: list[Value], given: dict[str, Shape], dtypes: dict[str, str]
+) -> dict[Value, tuple[Shape, str]]:
+    """(shape, dtype) of everything that the graph computes; what stays unknown is left out."""
     nodes = graph.order(entries)
     types = dict(dtypes)
     known, values = _settle(nodes, given, types)
     found = {
-        (id(n), 0): (known[n.name], types[n.name] or "float32")
-        for n in nodes
-        if n.op is None and known[n.name] is not None
+        n: (known[n.name], types[n.name] or "float32") for n in nodes if n.op is None and known[n.name] is not None
     }
-    for place, outputs in values.items():
-        found |= {(place, k): (x.shape, dtype_name(x.dtype)) for k, x in enumerate(outputs)}
+    for node, outputs in values.items():
+        found |= {v: (x.shape, dtype_name(x.dtype)) for v, x in zip(node.outputs, outputs)}
     return found
 
 
-def _settle(nodes: list[Node], given: dict[str, Shape], types: dict[str, str]) -> tuple[dict, dict[int, list]]:
+def _settle(nodes: Nodes, given: dict[str, Shape], types: dict[str, str]) -> tuple[dict, dict[Node, list]]:
     """Shapes by variable and arrays without memory by node; `types` holds and receives the variables' dtypes."""
     known = {n.name: _told(n, given, _declared_shape) for n in nodes if n.op is None}
     for n in nodes:
         if n.op is None:
             types.setdefault(n.name, _declared_dtype(n))
         elif n.op.conditional:
-            n.op.check_inputs([slot if slot in n.slots else None for slot in n.op.inputs], n.parsed)
-    values: dict[int, list] = {}
-    wanted: dict[int, Shape] = {}  # by id of the node: the shape that others need of its output
+            n.op.check_inputs([slot if v is not None else None for slot, v in zip(n.op.inputs, n.inputs)], n.attrs)
+    values: dict[Node, list] = {}
+    wanted: dict[Value, Shape] = {}  # the shapes that others need
     seen: dict[tuple, list] = {}  # outputs by what decides them: an unrolled network repeats itself
     state = random_keys.get_state()
     try:
@@ -126,17 +118,17 @@ def _settle(nodes: list[Node], given: dict[str, Shape], types: dict[str, str]) -
             tell = functools.partial(_sweep, nodes, known, types, values, wanted, seen)
             while tell(wait=True):
                 pass
-            open_ = [n for n in nodes if graph.is_open(n)]
+            open_ = [n for n in nodes if graph.is_open(n.outputs[0])]
             if open_ or None in known.values():  # backwards, by the operators' relations
                 declared = {n.name: _told(n, given, _partial_shape) for n in nodes if n.op is None}
                 found = _extents(nodes, known, given, declared)
                 for n in nodes:
-                    shape = found.get((id(n), 0))
+                    shape = found.get(n.outputs[0])
                     if shape is not None and UNKNOWN not in shape:
                         if n.op is None:
                             known[n.name] = known[n.name] or shape
                         elif n in open_:
-                            wanted[id(n)] = shape
+                            wanted[n.outputs[0]] = shape
                 while tell(wait=True):
                     pass
             while tell(wait=False):  # what nobody tells the extents of has those that it was made with
@@ -146,22 +138,22 @@ def _settle(nodes: list[Node], given: dict[str, Shape], types: dict[str, str]) -
     return known, values
 
 
-def closed(entries: list[Entry], given: dict[str, Shape]) -> list[Entry]:
+def closed(entries: list[Value], given: dict[str, Shape]) -> list[Value]:
     """The graph for inputs of these shapes: first states of unknown batch size have the one that follows."""
     nodes = graph.order(entries)
-    opened = [n for n in nodes if graph.is_open(n)]
+    opened = [n for n in nodes if graph.is_open(n.outputs[0])]
     if not opened:
         return entries
     _, values = _settle(nodes, given, {})
     replace = {}
     for node in opened:
-        if id(node) in values and 0 not in values[id(node)][0].shape:
-            shape = values[id(node)][0].shape
-            replace[id(node)] = (Node(node.op, node.name, node.attrs, given=graph.fitted(node, shape)), 0)
+        if node in values and 0 not in values[node][0].shape:
+            attrs = graph.fitted(node, values[node][0].shape)
+            replace[node.outputs[0]] = graph.applied(node.op, node.name, node.texts, given=attrs).outputs[0]
     return graph.copy(entries, replace)
 
 
-def types(entries: list[Entry], given: dict[str, object]) -> tuple[dict[str, str | None], list[str | None]]:
+def types(entries: list[Value], given: dict[str, object]) -> tuple[dict[str, str | None], list[str | None]]:
     """Names of dtypes by variable, and of the entries; None where unknown.
 
     An operator's variables take the dtype of its first known input, and so does its result unless its `dtype`
@@ -171,21 +163,24 @@ def types(entries: list[Entry], given: dict[str, object]) -> tuple[dict[str, str
     known = {
         n.name: dtype_name(given[n.name]) if n.name in given else _declared_dtype(n) for n in nodes if n.op is None
     }
-    results: dict[int, str | None] = {}
+    results: dict[Node, str | None] = {}
+
+    def of(value: Value) -> str | None:
+        return known[value.name] if value.source is None else results[value.source]
+
     for node in nodes:
         if node.op is None:
-            results[id(node)] = known[node.name]
             continue
-        found = [known[p.name] if p.op is None else results[id(p)] for p, _ in node.inputs]
+        found = [of(v) for v in node.given]
         first = _first_dtype(node, found)
-        for slot, (parent, _) in zip(node.slots, node.inputs, strict=True):
-            if parent.op is None and known[parent.name] is None and first is not None:
-                known[parent.name] = node.op.input_dtype(slot, node.parsed, first)
-        own = node.parsed.get("dtype") or node.op.dtype
-        if own is None and not node.inputs:
+        for slot, v in zip(node.slots, node.given, strict=True):
+            if v.source is None and known[v.name] is None and first is not None:
+                known[v.name] = node.op.input_dtype(slot, node.attrs, first)
+        own = node.attrs.get("dtype") or node.op.dtype
+        if own is None and not found:
             own = "float32"
-        results[id(node)] = own or _formula_dtype(node, found) or first
-    return known, [known[n.name] if n.op is None else results[id(n)] for n, _ in entries]
+        results[node] = own or _formula_dtype(node, found) or first
+    return known, [of(v) for v in entries]
 
 
 def applied(node: Node, arrays: list) -> list:
@@ -209,48 +204,49 @@ def blank(shape: Shape, dtype: str) -> NDArray:
 
 
 def _sweep(
-    nodes: list[Node], known: dict, types: dict, values: dict[int, list], wanted: dict, seen: dict, wait: bool
+    nodes: Nodes, known: dict, types: dict, values: dict[Node, list], wanted: dict, seen: dict, wait: bool
 ) -> bool:
     """One walk over the graph; whether it found out something new. wait: for the extents of first states."""
     progress = False
     for node in nodes:
-        if node.op is None or id(node) in values:
+        if node.op is None or node in values:
             continue
-        if wait and graph.is_open(node):
-            if id(node) in wanted:
-                values[id(node)] = [blank(wanted[id(node)], node.parsed.get("dtype") or "float32")]
+        given = node.given
+        if wait and graph.is_open(node.outputs[0]):
+            if node.outputs[0] in wanted:
+                values[node] = [blank(wanted[node.outputs[0]], node.attrs.get("dtype") or "float32")]
                 progress = True
             continue
-        found = [known[p.name] if p.op is None else _shape(values, p, k) for p, k in node.inputs]
-        for (parent, _), shape in zip(node.inputs, _parameters(node, found), strict=True):
-            if shape is not None and parent.op is None and known[parent.name] is None:
-                known[parent.name] = shape
+        found = [_shape(known, values, v) for v in given]
+        for v, shape in zip(given, _parameters(node, found), strict=True):
+            if shape is not None and v.source is None and known[v.name] is None:
+                known[v.name] = shape
                 progress = True
-            elif shape is not None and graph.is_open(parent) and id(parent) not in values and id(parent) not in wanted:
-                wanted[id(parent)] = tuple(shape)
+            elif shape is not None and graph.is_open(v) and v.source not in values and v not in wanted:
+                wanted[v] = tuple(shape)
                 progress = True
-        found = [known[p.name] if p.op is None else s for (p, _), s in zip(node.inputs, found, strict=True)]
+        found = [known[v.name] if v.source is None else s for v, s in zip(given, found, strict=True)]
         if any(s is None for s in found):
             continue
-        dtype = _first_dtype(node, [_dtype(types, values, e) for e in node.inputs]) or "float32"
+        dtype = _first_dtype(node, [_dtype(types, values, v) for v in given]) or "float32"
         arrays = []
-        for slot, (parent, k), shape in zip(node.slots, node.inputs, found, strict=True):
-            if parent.op is None:
-                types[parent.name] = types[parent.name] or node.op.input_dtype(slot, node.parsed, dtype)
-                arrays.append(blank(shape, types[parent.name]))
+        for slot, v, shape in zip(node.slots, given, found, strict=True):
+            if v.source is None:
+                types[v.name] = types[v.name] or node.op.input_dtype(slot, node.attrs, dtype)
+                arrays.append(blank(shape, types[v.name]))
             else:
-                arrays.append(values[id(parent)][k])
-        values[id(node)] = _remembered(node, arrays, seen)
+                arrays.append(values[v.source][v.index])
+        values[node] = _remembered(node, arrays, seen)
         progress = True
     return progress
 
 
 def _remembered(node: Node, arrays: list, seen: dict[tuple, list]) -> list:
     """`applied`, once for each operator with these attributes on these arrays."""
-    if node.subgraphs or any(graph.is_open(parent) for parent, _ in node.inputs):
+    if node.subgraphs or any(graph.is_open(v) for v in node.given):
         return applied(node, arrays)
     kinds = tuple((a.shape, a.dtype) for a in arrays)
-    key = (id(node.op), node.slots, tuple(node.parsed.items()), kinds)
+    key = (id(node.op), tuple(node.slots), tuple(node.attrs.items()), kinds)
     try:
         found = seen.get(key)
     except TypeError:  # an attribute that is a list
@@ -281,7 +277,7 @@ def _parameters(node: Node, found: list) -> list:
     by_slot = dict.fromkeys(node.op.inputs)
     by_slot.update(zip(node.slots, found, strict=True))
     try:
-        node.op.infer(by_slot, node.parsed)
+        node.op.infer(by_slot, node.attrs)
     except (IndexError, TypeError, KeyError, ValueError) as error:
         raise MXNetError(f"{node.op.name} {node.name!r} does not fit data of shape {found[0]}: {error!r}") from None
     inferred = [by_slot[slot] for slot in node.slots]
@@ -311,16 +307,17 @@ def _formula_dtype(node: Node, found: list) -> str | None:
     return dtype_name(applied(node, [blank((1,), t) for t in found])[0].dtype)
 
 
-def _shape(values: dict[int, list], node: Node, k: int) -> Shape | None:
-    return values[id(node)][k].shape if id(node) in values else None
+def _shape(known: dict[str, Shape | None], values: dict[Node, list], value: Value) -> Shape | None:
+    if value.source is None:
+        return known[value.name]
+    return values[value.source][value.index].shape if value.source in values else None
 
 
-def _dtype(types: dict, values: dict[int, list], entry: Entry) -> str | None:
-    node, k = entry
-    return types[node.name] if node.op is None else dtype_name(values[id(node)][k].dtype)
+def _dtype(types: dict, values: dict[Node, list], value: Value) -> str | None:
+    return types[value.name] if value.source is None else dtype_name(values[value.source][value.index].dtype)
 
 
-def _told(node: Node, given: dict[str, Shape], otherwise: Callable) -> Shape | None:
+def _told(node: Node | Variable, given: dict[str, Shape], otherwise: Callable) -> Shape | None:
     """The shape that is given for a variable, or else `otherwise(node)`.
 
     () is given under `np_shape` only, for a scalar.
@@ -329,26 +326,26 @@ def _told(node: Node, given: dict[str, Shape], otherwise: Callable) -> Shape | N
     return shape if shape or (shape is not None and is_np_shape()) else otherwise(node)
 
 
-def _declared_shape(node: Node) -> Shape | None:
+def _declared_shape(node: Node | Variable) -> Shape | None:
     """The shape that a variable was made with, if all of it is known."""
     shape = _partial_shape(node)
     return shape if all(n > 0 for n in shape) else None
 
 
-def _partial_shape(node: Node) -> Shape:
+def _partial_shape(node: Node | Variable) -> Shape:
     """The shape that a variable or a first state was made with, 0 where an extent is to be found out."""
-    text = node.attrs.get("__shape__") if node.op is None else None
+    text = node.texts.get("__shape__") if node.op is None else None
     if node.op is None and text is None:
         return (-1,)
-    return node.parsed["shape"] if node.op is not None else _attribute(node, "__shape__", attributes.ShapeType())
+    return node.attrs["shape"] if node.op is not None else _attribute(node, "__shape__", attributes.ShapeType())
 
 
-def _declared_dtype(node: Node) -> str | None:
-    return BY_NUMBER.get(_attribute(node, "__dtype__", attributes.IntType())) if "__dtype__" in node.attrs else None
+def _declared_dtype(node: Variable) -> str | None:
+    return BY_NUMBER.get(_attribute(node, "__dtype__", attributes.IntType())) if "__dtype__" in node.texts else None
 
 
-def _attribute(node: Node, key: str, kind: attributes.Attribute):
+def _attribute(node: Variable, key: str, kind: attributes.Attribute):
     try:
-        return kind.parse(node.attrs[key])
+        return kind.parse(node.texts[key])
     except (ValueError, OverflowError) as error:
-        raise MXNetError(f"variable {node.name!r}: attribute {key}={node.attrs[key]!r}: {error}") from None
+        raise MXNetError(f"variable {node.name!r}: attribute {key}={node.texts[key]!r}: {error}") from None

@@ -24,19 +24,19 @@ def translated(kind: str, texts: dict[str, str], inputs: int) -> tuple[str, dict
 
 def written(node) -> tuple[str, dict[str, str]]:
     """The operator and its attributes in MXNet's words, which `translated` reads; what MXNet does not have as it is."""
-    kind, texts = node.op.name, node.attrs
+    kind, texts = node.op.name, node.texts
     if kind.startswith("_npi_") and kind.endswith("_scalar"):
-        number = node.parsed["scalar"]
+        number = node.attrs["scalar"]
         return kind, {**texts, "scalar": str(float(number)), "is_int": str(isinstance(number, numbers.Integral))}
     if kind == "_np_function":
-        found = _told(node.parsed["function"], *node.parsed["given"])
+        found = _told(node.attrs["function"], *node.attrs["given"])
         if found is not None:
             hidden = {key: text for key, text in texts.items() if key.startswith("__")}
             return found[0], {key: str(value) for key, value in found[1].items()} | hidden
-    if kind == "_matmul" and not (node.parsed["transpose_a"] or node.parsed["transpose_b"]):
+    if kind == "_matmul" and not (node.attrs["transpose_a"] or node.attrs["transpose_b"]):
         return "_npi_matmul", {key: text for key, text in texts.items() if not key.startswith("transpose")}
     if kind == "_npi_rot90":
-        return kind, {key: str(value) for key, value in node.parsed.items()} | texts
+        return kind, {key: str(value) for key, value in node.attrs.items()} | texts
     if kind == "_split_v2":  # MXNet has no default for its places
         return kind, {"indices": "()", **texts}
     return _WRITTEN.get(kind, kind), texts

@@ -5,32 +5,29 @@ from __future__ import annotations
 import math
 
 from core.attribute import AttrScope
+from core.graph.ir import Node, Value, Variable
 from core.name import NameManager, Prefix
 from core.symbol import graph
-from core.symbol.graph import Entry
 from core.symbol.symbol import Symbol, call
 
 
-def portable(entries: list[Entry]) -> list[Entry]:
-    """The same outputs, computed by operators that MXNet 1.9.1 reads."""
-    nodes = graph.order(entries)
-    if not any(node.op is not None and node.op.name in EXPRESSIONS for node in nodes):
-        return entries
-    made: dict[int, list[Entry]] = {}
-    for node in nodes:
-        inputs = [made[id(parent)][k] for parent, k in node.inputs]
-        if node.op is None or node.op.name not in EXPRESSIONS:
-            # A variable stays the one that it is.
-            twin = node if node.op is None else node.with_inputs(inputs)
-            made[id(node)] = [(twin, k) for k in range(node.outputs)]
-            continue
-        symbols = node.arguments([Symbol([entry]) for entry in inputs])
-        hidden = {key: text for key, text in node.attrs.items() if key.startswith("__")}
-        with NameManager(), Prefix(f"{node.name}_"), AttrScope(**hidden):
-            result = EXPRESSIONS[node.op.name](*symbols, **node.parsed)
-        result._entries[0][0].name = node.name
-        made[id(node)] = result._entries
-    return [made[id(node)][k] for node, k in entries]
+def portable(values: list[Value]) -> list[Value]:
+    """The same values, computed by operators that MXNet 1.9.1 reads."""
+    if not any(node.op is not None and node.op.name in EXPRESSIONS for node in graph.order(values)):
+        return values
+    return graph.rebuilt(values, _expressed)
+
+
+def _expressed(node: Node | Variable, inputs: list) -> list[Value] | None:
+    """What takes the place of a node's outputs, if it is one of those."""
+    if node.op is None or node.op.name not in EXPRESSIONS:
+        return None
+    symbols = [v and Symbol([v]) for v in inputs]
+    hidden = {key: text for key, text in node.texts.items() if key.startswith("__")}
+    with NameManager(), Prefix(f"{node.name}_"), AttrScope(**hidden):
+        result = EXPRESSIONS[node.op.name](*symbols, **node.attrs)
+    result._entries[0].maker.name = node.name
+    return result._entries
 
 
 def _attention(query, key, value, length=None, *, scale=None, causal=False, dropout=0.0, p=None) -> Symbol:

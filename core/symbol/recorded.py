@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from core import backward
 from core.base import MXNetError
+from core.graph.ir import Value
 from core.ndarray.ndarray import NDArray
 from core.ops.registry import Operator
-from core.symbol.graph import Node
+from core.symbol.graph import applied
 from core.symbol.symbol import Symbol, var
 
 
@@ -19,8 +20,8 @@ def get_symbol(x: NDArray):
     """
     if type(x._entry) is not tuple:
         raise MXNetError("the array is not the result of a recorded computation")
-    made: dict[object, list[tuple]] = {}
-    variables: dict[object, tuple] = {}
+    made: dict[object, list[Value]] = {}
+    variables: dict[object, Value] = {}
 
     def variable(leaf):
         """One for each marked array, and one for each use of an array that is not."""
@@ -31,39 +32,41 @@ def get_symbol(x: NDArray):
         """What an array with this place on the tape is in the graph."""
         return made[place[0]][place[1]] if type(place) is tuple else variable(place)
 
-    def applied(op, inputs, attrs):
+    def node_of(op, inputs, attrs):
         count[0] += 1
-        return Node(op, f"{op.name.lower().lstrip('_')}{count[0]}", {}, inputs, _declared(op, attrs))
+        return applied(op, f"{op.name.lower().lstrip('_')}{count[0]}", {}, inputs, _declared(op, attrs))
 
     count = [-1]
     for node in reversed(backward.order([x._entry[0]], {})):
         if node.op is None:
-            made[node] = _compiled_entries(node, entry, applied)
+            made[node] = _compiled_entries(node, entry, node_of)
         elif node.op.user_rule is not None:
             raise MXNetError("the computation holds a function of the user, which is no operator")
         else:
             inputs = [entry(p) for p, shape in zip(node.parents, node.shapes, strict=True) if shape is not None]
-            whole = applied(node.op, inputs, node.attrs)
-            made[node] = [(whole, k) for k in range(len(node.outputs))]
+            made[node] = node_of(node.op, inputs, node.attrs).outputs
     return Symbol([entry(x._entry)])
 
 
-def _compiled_entries(node, entry: Callable, applied: Callable) -> list[tuple]:
+def _compiled_entries(node, entry: Callable, node_of: Callable) -> list[Value]:
     """What a call of a compiled block gives, in the graph: its operators where they are few, or one node for all."""
     graph = node._plan._traced
     own = [n for n in graph.nodes if not n.backward]
     inside = {value: entry(array._entry) for value, array in zip(graph.inputs, node._leaves, strict=True)}
     inside.update((value, entry(array._entry)) for value, array in zip(graph.held, graph.arrays, strict=True))
     if len(own) > node._plan.inline_limit:
-        whole = applied(_CACHED_OP, list(inside.values()), {})
-        return [(whole, k) for k in range(len(graph.outputs))]
+        return node_of(_cached_op(len(graph.outputs)), list(inside.values()), {}).outputs
     for n in own:
-        made = applied(n.op, [inside[v] for v in n.inputs if v is not None], n.attrs)
-        inside.update((value, (made, k)) for k, value in enumerate(n.outputs))
+        made = node_of(n.op, [inside[v] for v in n.given], n.attrs)
+        inside.update(zip(n.outputs, made.outputs))
     return [inside[value] for value in graph.outputs]
 
 
-_CACHED_OP = Operator("_CachedOp", lambda *data: None)
+def _cached_op(outputs: int) -> Operator:
+    """The operator that stands for a whole compiled block."""
+    op = Operator("_CachedOp", lambda *data: None, outputs=outputs)
+    op.variadic = True
+    return op
 
 
 def _declared(op: Operator, attrs: dict) -> dict:

@@ -8,9 +8,10 @@ import json
 from core.base import MXNetError
 from core.files import checksums
 from core.files.checksums import NAME
+from core.graph.ir import Node, Value, Variable
 from core.ops import registry
 from core.symbol.compose import variable_texts
-from core.symbol.graph import HIDDEN, Entry, Node, hidden, order
+from core.symbol.graph import HIDDEN, hidden, is_auxiliary, made, order, placed, slots_of, typed
 from core.symbol.numpy_nodes import translated, written
 from core.util import is_np_shape
 
@@ -21,7 +22,7 @@ FUSED = ("_sg_mkldnn_conv", "_sg_mkldnn_fully_connected")  # a layer with what f
 MOST_OUTPUTS = 1 << 16  # of a node: no network has more, and a damaged file must not ask for memory
 
 
-def dumps(entries: list[Entry]) -> str:
+def dumps(entries: list[Value]) -> str:
     """The graph as text: nodes in order, `arg_nodes` (variables), `node_row_ptr` (sums of output counts), `heads`."""
     attrs = {"mxnet_version": ["int", VERSION]}
     if is_np_shape():
@@ -29,36 +30,36 @@ def dumps(entries: list[Entry]) -> str:
     return json.dumps({**_rows(entries), "attrs": attrs}, indent=2)
 
 
-def _rows(entries: list[Entry]) -> dict:
+def _rows(entries: list[Value]) -> dict:
     from core.symbol.portable import portable  # which makes symbols, that are saved here
 
     entries = portable(entries)
     nodes = order(entries)
-    place = {id(node): i for i, node in enumerate(nodes)}
+    place = {node: i for i, node in enumerate(nodes)}
     rows, pointers = [], [0]
     for node in nodes:
-        kind, texts = ("null", node.attrs) if node.op is None else written(node)
+        kind, texts = ("null", node.texts) if node.op is None else written(node)
         row = {"op": kind, "name": node.name}
         if texts:
             row["attrs"] = dict(sorted(texts.items()))
         row["inputs"] = [
             # The third number counts the writes to a variable: an auxiliary state has seen one.
-            [place[id(parent)], k, int(parent.op is None and node.auxiliary(slot))]
-            for slot, (parent, k) in zip(node.slots, node.inputs, strict=True)
+            [place[v.maker], v.index, int(v.source is None and is_auxiliary(node, slot))]
+            for slot, v in zip(node.slots, node.given, strict=True)
         ]
         if node.subgraphs:
             row["subgraphs"] = [_rows(sub) for sub in node.subgraphs]
         rows.append(row)
-        pointers.append(pointers[-1] + (1 if node.op is None else node.op.count(node.parsed)))
+        pointers.append(pointers[-1] + len(node.outputs))
     return {
         "nodes": rows,
         "arg_nodes": [i for i, node in enumerate(nodes) if node.op is None],
         "node_row_ptr": pointers,
-        "heads": [[place[id(node)], k, 0] for node, k in entries],
+        "heads": [[place[v.maker], v.index, 0] for v in entries],
     }
 
 
-def loads(text: str, source: str = "the JSON text") -> list[Entry]:
+def loads(text: str, source: str = "the JSON text") -> list[Value]:
     """The entries of a graph; MXNetError says what in `source` is damaged or unknown."""
     try:
         graph = json.loads(text)
@@ -102,10 +103,10 @@ def _upgrade(graph: dict) -> None:
                 del texts["axis"]
 
 
-def _entries(graph, source: str) -> list[Entry]:
+def _entries(graph, source: str) -> list[Value]:
     if not isinstance(graph, dict) or not isinstance(graph.get("nodes"), list) or not graph.get("heads"):
         raise MXNetError(f"{source} holds no graph: lists of 'nodes' and 'heads' are needed")
-    nodes: list[Node] = []
+    nodes: list[Node | Variable] = []
     for i, row in enumerate(graph["nodes"]):
         with _damage(f"{source}: node {i}"):
             nodes.append(_node(row, nodes, f"{source}: node {i}"))
@@ -124,17 +125,17 @@ def _damage(where: str):
         raise MXNetError(f"{where} is damaged: {error!r}") from None
 
 
-def _entry(nodes: list[Node], place) -> Entry:
+def _entry(nodes: list[Node | Variable], place) -> Value:
     i, k, *_ = place
     if not isinstance(i, int) or not 0 <= i < len(nodes):
         raise MXNetError(f"it reads node {i}, which does not come before it")
-    count = 1 if nodes[i].op is None else nodes[i].op.count(nodes[i].parsed)
-    if not isinstance(k, int) or not 0 <= k < count:
-        raise MXNetError(f"output {k} of node {i} ({nodes[i].name!r}) is read, which has {count}")
-    return nodes[i], k
+    outputs = nodes[i].outputs
+    if not isinstance(k, int) or not 0 <= k < len(outputs):
+        raise MXNetError(f"output {k} of node {i} ({nodes[i].name!r}) is read, which has {len(outputs)}")
+    return outputs[k]
 
 
-def _node(row: dict, before: list[Node], where: str) -> Node:
+def _node(row: dict, before: list[Node | Variable], where: str) -> Node | Variable:
     name, kind = row["name"], row["op"]
     if not isinstance(name, str) or not isinstance(kind, str):
         raise MXNetError("name and op are strings")
@@ -145,7 +146,7 @@ def _node(row: dict, before: list[Node], where: str) -> Node:
         raise MXNetError("attributes are strings")
     texts = hidden(texts)
     if kind == "null":
-        return Node(None, name, texts)
+        return Variable(name, texts)
     kind, texts = translated(kind, texts, len(row["inputs"]))
     op = _operator(kind, texts)
     # Later versions write out attributes that are not set, among them those that they added; arrays are made on the
@@ -156,26 +157,26 @@ def _node(row: dict, before: list[Node], where: str) -> Node:
     subgraphs = [_entries(sub, f"{where}, subgraph {i}") for i, sub in enumerate(row.get("subgraphs") or [])]
     if kind in FUSED and subgraphs:
         texts, subgraphs = {**_parts(kind, subgraphs), **_of_today(texts)}, []
-    node = Node(op, name, texts, inputs, subgraphs=subgraphs)
-    if not 0 < op.count(node.parsed) <= MOST_OUTPUTS:
-        raise MXNetError(f"{kind} has {op.count(node.parsed)} outputs; 1 to {MOST_OUTPUTS} are accepted")
+    attrs = op.parse(typed(op, texts))
+    if not 0 < op.count(attrs) <= MOST_OUTPUTS:
+        raise MXNetError(f"{kind} has {op.count(attrs)} outputs; 1 to {MOST_OUTPUTS} are accepted")
+    if not op.variadic:  # before 0.9 files left auxiliary states out
+        missing = slots_of(op, attrs, len(inputs))[len(inputs) :]
+        inputs += [Variable(f"{name}_{slot}", variable_texts(op, slot, texts)) for slot in missing]
+    node = made(op, name, texts, attrs, placed(op, attrs, inputs), subgraphs)
     if subgraphs or op.subgraphs:
         from core.symbol.control_flow import check_wiring
 
         check_wiring(node)
-    for slot in node.slots[len(inputs) :]:  # before 0.9 files left auxiliary states out
-        node.inputs.append((Node(None, f"{node.name}_{slot}", variable_texts(op, slot, texts)), 0))
-    if len(node.slots) != len(node.inputs):
-        raise MXNetError(f"{kind} takes {', '.join(node.slots) or 'nothing'}; {len(node.inputs)} inputs are given")
     return node
 
 
-def _parts(kind: str, subgraphs: list[list[Entry]]) -> dict[str, str]:
+def _parts(kind: str, subgraphs: list[list[Value]]) -> dict[str, str]:
     """The attributes of the layers that a fused node's subgraph holds."""
     texts: dict[str, str] = {}
     for node in order(subgraphs[0]):
         if node.op is not None:
-            texts |= {key: text for key, text in node.attrs.items() if key in registry.get(kind).attrs}
+            texts |= {key: text for key, text in node.texts.items() if key in registry.get(kind).attrs}
     return texts
 
 
@@ -197,12 +198,12 @@ def _operator(kind: str, texts: dict[str, str]) -> registry.Operator:
     return entry(op_type, {key: text for key, text in texts.items() if key not in ("op_type", "num_args")})
 
 
-def _move_to_inputs(texts: dict[str, str], slots: list[str], inputs: list[Entry]) -> None:
+def _move_to_inputs(texts: dict[str, str], slots: list[str], inputs: list[Value]) -> None:
     """`weight_lr_mult` of an operator, an old spelling, belongs to its variable `weight`."""
     for key in list(texts):
         for word in HIDDEN:
             slot = key.removesuffix(f"_{word}")
             if slot != key and slot in slots:
                 value, at = texts.pop(key), slots.index(slot)
-                if at < len(inputs) and inputs[at][0].op is None:
-                    inputs[at][0].attrs[f"__{word}__"] = value
+                if at < len(inputs) and isinstance(inputs[at], Variable):
+                    inputs[at].texts[f"__{word}__"] = value

@@ -7,6 +7,7 @@ import functools
 import numbers
 import os
 import warnings
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -15,12 +16,13 @@ from core.base import MXNetError, NotImplementedForSymbol, SymbolHandle, nearest
 from core.dtypes import DTYPES, dtype_name, dtype_type
 from core.files.atomic import replacing
 from core.files.checksums import in_old_formats
+from core.graph.ir import Node, Value, Variable
 from core.ops import storage_types
 from core.ops.attributes import shape_of
 from core.ops.registry import TABLE, Operator
 from core.symbol import graph, infer, serialization
 from core.symbol.compose import compose, given_of, text_of, wrapper
-from core.symbol.graph import HIDDEN, Entry, Node
+from core.symbol.graph import HIDDEN
 from core.util import is_np_array, is_np_shape
 
 _BACKENDS = ("MKLDNN", "MKLDNN_QUANTIZE", "default", "default_v2")
@@ -42,7 +44,7 @@ class Symbol:
     __slots__ = ("__weakref__", "_entries")
     __array_priority__ = 1000.0
 
-    def __init__(self, entries: list[Entry]):
+    def __init__(self, entries: Iterable[Value]):
         self._entries = list(entries)
 
     @classmethod
@@ -65,13 +67,13 @@ class Symbol:
     @property
     def name(self) -> str | None:
         """The name of the node, None for a group of several."""
-        first = self._entries[0][0] if self._entries else None
-        return first.name if first is not None and all(n is first for n, _ in self._entries) else None
+        makers = {v.maker for v in self._entries}
+        return makers.pop().name if len(makers) == 1 else None
 
     def __repr__(self):
         if self.name is not None:
             return f"<Symbol {self.name}>"
-        return f"<Symbol group [{', '.join(n.name for n, _ in self._entries)}]>"
+        return f"<Symbol group [{', '.join(v.maker.name for v in self._entries)}]>"
 
     def __len__(self):
         return len(self._entries)
@@ -112,15 +114,15 @@ class Symbol:
 
     def list_inputs(self) -> list[str]:
         """Names of all variables."""
-        return [node.name for node in graph.order(self._entries) if node.op is None]
+        return [v.name for v in graph.variables(self._entries)]
 
     def list_outputs(self) -> list[str]:
         """Names of the outputs."""
-        return [node.output_name(k) for node, k in self._entries]
+        return [v.name for v in self._entries]
 
     def get_internals(self) -> Symbol:
         """All outputs of all nodes as one group."""
-        return Symbol([(node, k) for node in graph.order(self._entries) for k in range(node.outputs)])
+        return Symbol([v for node in graph.order(self._entries) for v in node.visible])
 
     def split_v2(self, indices_or_sections, axis=0, squeeze_axis=False) -> Symbol:
         """Parts along an axis, one output each: equal ones, or cut at indices."""
@@ -130,15 +132,14 @@ class Symbol:
 
     def get_children(self) -> Symbol | None:
         """The inputs of the node (of all nodes of a group), None for a variable."""
-        nodes = {id(node): node for node, _ in self._entries}
-        children = [entry for node in nodes.values() for entry in node.inputs]
+        children = [v for node in dict.fromkeys(v.maker for v in self._entries) for v in node.given]
         return Symbol(children) if children else None
 
     def __call__(self, *args, name=None, **kwargs) -> Symbol:
         """The same graph with variables replaced by symbols, given in the order of `list_arguments` or by name."""
         if args and kwargs:
             raise TypeError("variables are replaced by position or by name, not both")
-        variables = {node.name: node for group in self._variables() for node in group}
+        variables = {v.name: v for group in self._variables() for v in group}
         names = self.list_arguments()
         if len(args) > len(names):
             raise MXNetError(f"{len(args)} symbols are given for {len(names)} arguments: {', '.join(names)}")
@@ -151,10 +152,10 @@ class Symbol:
                 raise TypeError(f"variable {key!r} is replaced by a symbol, given {symbol!r}")
             if len(symbol) != 1:
                 raise MXNetError(f"variable {key!r} is replaced by a symbol of one output, given {symbol!r}")
-            replace[id(variables[key])] = symbol._entries[0]
+            replace[variables[key]] = symbol._entries[0]
         composed = Symbol(graph.copy(self._entries, replace))
         if name:
-            composed._entries[0][0].name = name
+            composed._entries[0].maker.name = name
         return composed
 
     def __copy__(self):
@@ -166,11 +167,12 @@ class Symbol:
     def __reduce__(self):
         return load_json, (self.tojson(remove_amp_cast=False),)
 
-    def _variables(self) -> tuple[list[Node], list[Node]]:
+    def _variables(self) -> tuple[list[Variable], list[Variable]]:
+        """Those of arguments, and those of auxiliary states."""
         nodes = graph.order(self._entries)
         states = graph.auxiliaries(nodes)
         variables = [n for n in nodes if n.op is None]
-        return [n for n in variables if id(n) not in states], [n for n in variables if id(n) in states]
+        return [v for v in variables if v not in states], [v for v in variables if v in states]
 
     # ------------------------------------------------------------------ attributes
 
@@ -191,7 +193,7 @@ class Symbol:
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
         """The attributes of all nodes that have some, by name."""
-        return {node.name: _shown(node) for node in graph.order(self._entries) if node.attrs}
+        return {node.name: _shown(node) for node in graph.order(self._entries) if node.texts}
 
     def _set_attr(self, **kwargs) -> None:
         for key, value in kwargs.items():
@@ -199,21 +201,22 @@ class Symbol:
                 raise ValueError(f"attributes are strings, but {key} is {value!r}")
         node = self._one()
         node.name = kwargs.pop("name", node.name)
-        node.attrs.update(graph.hidden(kwargs))
+        node.texts.update(graph.hidden(kwargs))
 
     def _gen_atomic_symbol(self) -> Symbol:
         """The operator alone, with variables for its inputs."""
         node = self._one()
-        inputs = [(Node(None, f"{node.name}_{slot}", {}), 0) for slot in node.slots]
-        bare = node.with_inputs(inputs)
-        return type(self)([(bare, k) for _, k in self._entries])
+        names = iter(node.slots)
+        inputs = [v and Variable(f"{node.name}_{next(names)}", {}) for v in node.inputs]
+        bare = node if node.op is None else graph.with_inputs(node, inputs)
+        return type(self)([bare.outputs[v.index] for v in self._entries])
 
-    def _one(self) -> Node:
+    def _one(self) -> Node | Variable:
         if self.name is None:
             raise MXNetError(
                 "a group of symbols has no attributes of its own; pick one output with [i], or use attr_dict()"
             )
-        return self._entries[0][0]
+        return self._entries[0].maker
 
     # ------------------------------------------------------------------ shapes and dtypes
 
@@ -310,19 +313,23 @@ class Symbol:
 
     def debug_str(self) -> str:
         """The outputs and all nodes with their inputs and attributes, for people."""
-        if len(self._entries) == 1 and self._entries[0][0].op is None:
+        if len(self._entries) == 1 and self._entries[0].source is None:
             return f"Variable:{self.name}\n"
-        lines = ["Symbol Outputs:", *(f"\toutput[{i}]={node.name}({k})" for i, (node, k) in enumerate(self._entries))]
+
+        def place(v: Value) -> str:
+            return f"{v.maker.name}({v.index})"
+
+        lines = ["Symbol Outputs:", *(f"\toutput[{i}]={place(v)}" for i, v in enumerate(self._entries))]
         for node in graph.order(self._entries):
             if node.op is None:
                 lines.append(f"Variable:{node.name}")
                 continue
             lines += ["-" * 20, f"Op:{node.op.name}, Name={node.name}", "Inputs:"]
-            for i, (slot, (parent, k)) in enumerate(zip(node.slots, node.inputs, strict=True)):
-                version = "" if parent.op is not None else f" version={int(node.auxiliary(slot))}"
-                lines.append(f"\targ[{i}]={parent.name}({k}){version}")
-            if node.attrs:
-                lines += ["Attrs:", *(f"\t{key}={text}" for key, text in sorted(node.attrs.items()))]
+            for i, (slot, v) in enumerate(zip(node.slots, node.given, strict=True)):
+                version = "" if v.source is not None else f" version={int(graph.is_auxiliary(node, slot))}"
+                lines.append(f"\targ[{i}]={place(v)}{version}")
+            if node.texts:
+                lines += ["Attrs:", *(f"\t{key}={text}" for key, text in sorted(node.texts.items()))]
         return "\n".join([*lines, ""])
 
     # ------------------------------------------------------------------ values
@@ -453,7 +460,7 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
         if not (key.startswith("__") and key.endswith("__")):
             raise ValueError(f"attribute {key!r} of variable {name!r}: further attributes are called __key__")
         texts[key] = text_of(value)
-    return Symbol([(Node(None, name, texts), 0)])
+    return Symbol([Variable(name, texts)])
 
 
 def Group(symbols) -> Symbol:
@@ -588,9 +595,9 @@ def _known_shape(value) -> tuple[int, ...]:
     return shape
 
 
-def _shown(node: Node) -> dict[str, str]:
+def _shown(node: Node | Variable) -> dict[str, str]:
     """The attributes of a node, hidden ones under both of their names."""
-    shown = dict(node.attrs)
+    shown = dict(node.texts)
     for key in HIDDEN:
         if f"__{key}__" in shown:
             shown[key] = shown[f"__{key}__"]

@@ -171,8 +171,8 @@ def show_operators(block: HybridBlock, args, callback, inputs_too: bool) -> None
         count += 1
         for k, (slot, array) in enumerate(zip(node.slots, inputs, strict=True)) if inputs_too else ():
             callback(f"{name}_input{k}" if node.op.unnamed else f"{name}_{slot}", node.op.name, array)
-        for k, array in enumerate(outputs[: node.outputs]):
-            callback(name + node.output_name(k).removeprefix(node.name), node.op.name, array)
+        for v, array in zip(node.visible, outputs):
+            callback(name + v.name.removeprefix(node.name), node.op.name, array)
 
     with autograd.pause(train_mode=autograd.is_training()):
         graph.run(out._entries, values, ctx, kind, watch)

@@ -109,7 +109,7 @@ def _shapes(made: Made, traced: Graph, names: list[str], held: dict[int, Symbol]
     given |= dict(zip(names, (v.shape for v in traced.inputs), strict=True))
     with np_shape():
         found = infer.arrays(out._entries, given, {})
-    return [found[id(node), k][0] for node, k in out._entries]
+    return [found[v][0] for v in out._entries]
 
 
 def _note(out: Symbol, names: list[str], shapes: Sequence[tuple], fixed: dict[Place, str]) -> None:

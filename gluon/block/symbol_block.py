@@ -48,13 +48,13 @@ class SymbolBlock(HybridBlock):
             if not isinstance(variable, symbol.Symbol) or variable.list_inputs() != variable.list_outputs():
                 raise TypeError(f"inputs of a SymbolBlock are variables, given {variable!r}")
         self._symbol = outputs
-        self._has_open_states = any(graph.is_open(node) for node in graph.order(outputs._entries))
+        self._has_open_states = any(graph.is_open(node.outputs[0]) for node in graph.order(outputs._entries))
         self._closed: tuple = (None, ())  # the shapes of inputs that came last, and the graph for them
         self._fixed = fixed_lengths(outputs)
         self._called_with = [True] * len(inputs)
         self._input_names = [variable.name for variable in inputs]
         states = outputs.list_auxiliary_states()
-        shapes = {n.name: n.attrs for n in graph.order(outputs._entries) if n.op is None}
+        shapes = {v.name: v.texts for v in graph.variables(outputs._entries)}
         for name, attrs in shapes.items():
             if attrs.get("__storage_type__") == str(NUMBERS["row_sparse"]):
                 raise AssertionError(f"a SymbolBlock has dense parameters, but the variable {name!r} is row_sparse")
@@ -96,9 +96,9 @@ class SymbolBlock(HybridBlock):
         if dtype_name(dtype) != "float16":
             return
         for node in graph.order(self._symbol._entries):
-            for slot, (parent, _) in zip(node.slots, node.inputs, strict=True):
-                if node.op.input_dtypes.get(slot) is not_half and parent.name in self.params:
-                    self.params[parent.name].cast("float32")
+            for slot, v in zip(node.slots, node.given, strict=True):
+                if node.op.input_dtypes.get(slot) is not_half and v.maker.name in self.params:
+                    self.params[v.maker.name].cast("float32")
 
     def forward(self, x, *args):
         """The outputs on arrays, or, given symbols, the graph with these in place of the inputs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core.base import MXNetError
 from core.dtypes import DTYPES, FLOATS
+from core.graph.ir import Node, Value, Variable
 from core.symbol import graph
 from core.symbol.infer import BY_NUMBER, types
 from core.symbol.symbol import Symbol
@@ -34,18 +35,24 @@ def convert_symbol(
     if unknown:
         raise ValueError(f"there is no node {', '.join(sorted(unknown))} in the symbol")
     states = graph.auxiliaries(nodes)
-    made: dict[tuple, graph.Entry] = {}
-    for node in nodes:
+    made: dict[tuple, Value] = {}
+
+    def change(node, inputs):
         if node.op is None:
-            continue
+            return None
         names = [name for name in (node.op.name, *node.op.aliases) if name in rules]
         rule = "float32" if node.name in excluded else (rules[names[0]] if names else None)
-        dtype = None if rule is None else amp.wanted(rule, node.parsed)
+        dtype = None if rule is None else amp.wanted(rule, node.attrs)
+        if dtype is None:
+            return None
         if dtype == "widest":
-            node.inputs = _widest(node)
-        elif dtype is not None:
-            node.inputs = [entry if id(entry[0]) in states else _converted(entry, dtype, made) for entry in node.inputs]
-    entries = [entry if entry[0].op is None else _converted(entry, "float32", made) for entry in entries]
+            inputs = _widest(node, inputs)
+        else:
+            inputs = [v if v is None or v in states else _converted(v, dtype, made) for v in inputs]
+        return graph.with_inputs(node, inputs).outputs
+
+    entries = graph.rebuilt(entries, change)
+    entries = [v if v.source is None else _converted(v, "float32", made) for v in entries]
     _tell_types(entries, data_names, target if cast_optional_params else None)
     return Symbol(entries)
 
@@ -117,60 +124,60 @@ def convert_hybrid_block(
     return block._rewritten(rewrite, device if ctx is None else ctx)
 
 
-def _converted(entry: graph.Entry, dtype: str, made: dict) -> graph.Entry:
-    """The entry in another type, converted once for all its readers."""
-    node, k = entry
-    if node.op is not None and node.op.precision and node.parsed.get("dtype") == dtype:
-        return entry
-    key = id(node), k, dtype
-    if key not in made:
+def _converted(value: Value, dtype: str, made: dict) -> Value:
+    """The value in another type, converted once for all its readers."""
+    node, k = value.maker, value.index
+    if node.op is not None and node.op.precision and node.attrs.get("dtype") == dtype:
+        return value
+    if (value, dtype) not in made:
         name = f"{node.name}_{k}_{_CAST}_{dtype}" if k else f"{node.name}_{_CAST}_{dtype}"
-        made[key] = graph.Node(_operator(_CAST), name, {"dtype": dtype}, [entry]), 0
-    return made[key]
+        made[value, dtype] = graph.applied(_operator(_CAST), name, {"dtype": dtype}, [value]).outputs[0]
+    return made[value, dtype]
 
 
-def _tell_types(entries: list[graph.Entry], data_names, low: str | None) -> None:
+def _tell_types(entries: list[Value], data_names, low: str | None) -> None:
     """Writes into the variables the dtypes in which the graph takes them.
 
     `low`: for those that are read in it alone.
     """
     nodes = graph.order(entries)
-    declared = {n: BY_NUMBER.get(int(n.attrs.get("__dtype__", -1))) for n in nodes if n.op is None}
+    declared = {n: BY_NUMBER.get(int(n.texts.get("__dtype__", -1))) for n in nodes if n.op is None}
     if data_names is None:
         data_names = [n.name for n, dtype in declared.items() if dtype is None]
     given = dict.fromkeys(data_names, "float32")
     for node, dtype in declared.items():
         if node.name in given or dtype in FLOATS:
-            node.attrs.pop("__dtype__", None)
+            node.texts.pop("__dtype__", None)
     found, _ = types(entries, given)
     wishes = _wishes(nodes, low)
     for node in declared:
         dtype = found[node.name] or wishes.get(node) or declared[node]
         if node.name not in given and dtype is not None:
-            node.attrs["__dtype__"] = str(DTYPES[dtype][0])
+            node.texts["__dtype__"] = str(DTYPES[dtype][0])
 
 
-def _wishes(nodes: list[graph.Node], low: str | None) -> dict[graph.Node, str | None]:
+def _wishes(nodes: list[Node | Variable], low: str | None) -> dict[Value, str | None]:
     """By variable, the one dtype that all conversions of it ask for; None where they ask for several."""
-    wishes: dict[graph.Node, str | None] = {}
+    wishes: dict[Value, str | None] = {}
     for node in nodes:
         if node.op is None or low is None or not node.op.precision:
             continue
-        if node.op.variadic and any(parent.op is not None for parent, _ in node.inputs):
+        if node.op.variadic and any(v.source is not None for v in node.given):
             continue
-        dtype = node.parsed.get("dtype", low)
-        for parent, _ in node.inputs:
-            wishes[parent] = dtype if wishes.get(parent, dtype) == dtype else None
+        dtype = node.attrs.get("dtype", low)
+        for v in node.given:
+            wishes[v] = dtype if wishes.get(v, dtype) == dtype else None
     return wishes
 
 
-def _widest(node: graph.Node) -> list[graph.Entry]:
-    """The node's inputs, all in the widest type among them."""
-    if len(node.inputs) < 2:
-        return node.inputs
-    count = str(len(node.inputs))
-    together = graph.Node(_operator(_MULTICAST), f"{node.name}_{_MULTICAST}", {"num_outputs": count}, node.inputs)
-    return [(together, k) for k in range(len(node.inputs))]
+def _widest(node: Node, inputs: list[Value | None]) -> list[Value | None]:
+    """Inputs of a node, all in the widest type among them."""
+    given = [v for v in inputs if v is not None]
+    if len(given) < 2:
+        return inputs
+    texts = {"num_outputs": str(len(given))}
+    together = iter(graph.applied(_operator(_MULTICAST), f"{node.name}_{_MULTICAST}", texts, given).outputs)
+    return [v and next(together) for v in inputs]
 
 
 def _operator(name: str):

@@ -19,6 +19,7 @@ from core.contrib.onnx.mx2onnx.table import CONVERSIONS, LATEST, NEEDED, OPSET, 
 from core.dtypes import dtype_name
 from core.extents import LOWEST, Space, hints
 from core.files.atomic import replacing
+from core.graph.ir import Node, Value, Variable
 from core.graph.trace import trace
 from core.ndarray import NDArray, array
 from core.ops.registry import TABLE, namespace
@@ -26,7 +27,6 @@ from core.serialization import load
 from core.symbol import Symbol, graph, infer
 from core.symbol.control_flow import wiring
 from core.symbol.fixed_lengths import fixed_lengths
-from core.symbol.graph import Node
 from core.symbol.traced import NeedsNumber, symbols
 
 for _family in ("pointwise", "neural", "shapes", "reduce", "attention", "recurrent", "detection", "sampling"):
@@ -125,7 +125,7 @@ def inputs_of(symbol: Symbol) -> list[str]:
     """Names of the variables that matter for inference."""
     entries = _inference(symbol)
     labels = _labels(entries)
-    return [n.name for n in graph.order(entries) if n.op is None and id(n) not in labels]
+    return [v.name for v in graph.variables(entries) if v not in labels]
 
 
 # ----------------------------------------------------------------------------------------------
@@ -142,31 +142,31 @@ def _opset(symbol: Symbol, wanted: int | None) -> int:
     return wanted or least
 
 
-def _with_inner(entries: list) -> list[Node]:
+def _with_inner(entries: list[Value]) -> list[Node | Variable]:
     """The nodes of a graph and of those in its loops and branches."""
     nodes = graph.order(entries)
     return nodes + [inner for node in nodes for sub in node.subgraphs for inner in _with_inner(sub)]
 
 
-def _inference(symbol: Symbol) -> list:
+def _inference(symbol: Symbol) -> list[Value]:
     """The graph with variables in place of what feeds labels."""
-    made: dict[int, Node] = {}
-    for node in graph.order(symbol._entries):
-        if node.op is None:
-            made[id(node)] = node
-            continue
+
+    def change(node, inputs):
+        if node.op is None or not node.op.inputs or not any(_trains(node, slot) for slot in node.op.inputs):
+            return None
         inputs = [
-            (Node(None, f"{node.name}_{slot}", {}), 0) if _trains(node, slot) else (made[id(p)], k)
-            for slot, (p, k) in zip(node.slots, node.inputs, strict=True)
+            Variable(f"{node.name}_{slot}", {}) if _trains(node, slot) else v
+            for slot, v in zip(node.op.inputs, inputs, strict=True)
         ]
-        made[id(node)] = node.with_inputs(inputs)
-    return [(made[id(node)], k) for node, k in symbol._entries]
+        return graph.with_inputs(node, inputs).outputs
+
+    return graph.rebuilt(symbol._entries, change)
 
 
-def _labels(entries: list) -> set[int]:
-    """Ids of the variables that `_inference` put in."""
+def _labels(entries: list[Value]) -> set[Value]:
+    """The variables that `_inference` put in."""
     nodes = [n for n in graph.order(entries) if n.op is not None]
-    return {id(p) for n in nodes for slot, (p, _) in zip(n.slots, n.inputs, strict=True) if _trains(n, slot)}
+    return {v for n in nodes for slot, v in zip(n.slots, n.given, strict=True) if _trains(n, slot)}
 
 
 def _output_name(name: str) -> str:
@@ -254,7 +254,7 @@ def _fits(symbol, known, shapes, types, free) -> bool:
         found = infer.arrays(entries, known | opened, types)
     except (MXNetError, AssertionError):
         return False
-    return not (space.pinned or space.equalities()) and all((id(node), k) in found for node, k in entries)
+    return not (space.pinned or space.equalities()) and all(v in found for v in entries)
 
 
 def _opened(shapes: dict, free: dict[tuple[str, int], str]) -> tuple[Space, dict]:
@@ -289,22 +289,21 @@ class _Conversion:
             axes = ", ".join(sorted(set(free.values())))
             raise MXNetError(f"an operator needs an extent as a number that is dynamic, one of {axes}; fix it")
         self.labels = _labels(self.entries)
-        self._inner: list[Symbol] = []
         self.builder = Builder(onnx, opset)
         self.builder.sources = {opened[n][axis]: (n, axis) for n, axis in free}
 
     def model(self):
         g, helper = self.builder, self.onnx.helper
         nodes = graph.order(self.entries)
-        names = {(id(node), 0): self._variable(node) for node in nodes if node.op is None}
+        names = {v: self._variable(v) for v in nodes if v.op is None}
         wanted = [g.fresh(_output_name(name)) for name in self.output_names]
         for node in nodes:
-            for k, name in enumerate(self._node(node, names) if node.op is not None else ()):
-                names[id(node), k] = name
-        for (node, k), name in zip(self.entries, wanted, strict=True):
+            if node.op is not None:
+                names.update(zip(node.outputs, self._node(node, names)))
+        for v, name in zip(self.entries, wanted, strict=True):
             g.where = f"output {name!r}"
-            g.nodes.append(helper.make_node("Identity", [g.whole(names[id(node), k])], [name], name=name))
-            g.used.add(names[id(node), k])
+            g.nodes.append(helper.make_node("Identity", [g.whole(names[v])], [name], name=name))
+            g.used.add(names[v])
         inputs = [
             helper.make_tensor_value_info(
                 n, g.code(self.types[n]), [self.free.get((n, axis), extent) for axis, extent in enumerate(shape)]
@@ -313,7 +312,7 @@ class _Conversion:
         ]
         results = [
             helper.make_tensor_value_info(name, g.code(dtype), self._extents(name, shape))
-            for name, (shape, dtype) in zip(wanted, (self.found[id(node), k] for node, k in self.entries), strict=True)
+            for name, (shape, dtype) in zip(wanted, (self.found[v] for v in self.entries), strict=True)
         ]
         constants = [
             self.onnx.numpy_helper.from_array(np.asarray(v, order="C"), n) for n, v in g.values.items() if n in g.used
@@ -334,37 +333,36 @@ class _Conversion:
             for i, n in enumerate(shape)
         ]
 
-    def _variable(self, node: Node) -> str:
+    def _variable(self, variable: Variable) -> str:
         g = self.builder
-        name = g.fresh(node.name)
-        if node.name in self.arrays:
-            g.values[name] = self.arrays[node.name]
-        elif node.name in self.shapes:
-            g.know(name, *self.found[id(node), 0])
-        elif id(node) not in self.labels:
-            raise MXNetError(f"variable {node.name!r} is neither among params nor an input with a shape")
+        name = g.fresh(variable.name)
+        if variable.name in self.arrays:
+            g.values[name] = self.arrays[variable.name]
+        elif variable.name in self.shapes:
+            g.know(name, *self.found[variable])
+        elif variable not in self.labels:
+            raise MXNetError(f"variable {variable.name!r} is neither among params nor an input with a shape")
         return name
 
-    def _node(self, node: Node, names: dict) -> list[str]:
+    def _node(self, node: Node, names: dict[Value, str]) -> list[str]:
         g = self.builder
-        given = [names[id(p), k] for p, k in node.inputs]
+        inputs = [v and names[v] for v in node.inputs]
+        given = [name for name in inputs if name is not None]
         g.where, g.hint = f"{node.op.name} {node.name!r}", node.name
-        count = node.op.count(node.parsed)
         if all(n in g.values for n in given) and not node.op.rng and not node.subgraphs:
             return self._folded(node, given)
-        found = [self.found.get((id(node), k)) for k in range(count)]
+        found = [self.found.get(v) for v in node.outputs]
         if found[0] is None:
             raise g.refuse("its shape does not follow from those of the inputs")
         g.outputs = outputs = [known and (shown(known[0]), known[1]) for known in found]
         g.output_lengths = found[0][0]
-        inputs = given if node.op.variadic else self._by_slot(node, given)
         convert = CONVERSIONS.get(node.op.name)
         if node.op.name in CONTROL:
-            made = CONTROL[node.op.name](g, namespace(node.parsed), given, self._walker(node))
+            made = CONTROL[node.op.name](g, namespace(node.attrs), given, self._walker(node))
         elif convert is None and _pointwise.converts_formula(node.op):
-            made = _pointwise.convert_formula(g, node.op.formula, node.parsed, inputs)
+            made = _pointwise.convert_formula(g, node.op.formula, node.attrs, inputs)
         elif convert is not None:
-            made = convert(g, namespace(node.parsed), *(n and g.whole(n) for n in inputs))
+            made = convert(g, namespace(node.attrs), *(n and g.whole(n) for n in inputs))
         elif node.op.composite:
             made = self._expanded(node, [n and g.whole(n) for n in inputs])
         else:
@@ -386,8 +384,7 @@ class _Conversion:
             places, names, sliced, entries = wiring(node)[k]
             shapes, dtypes = {}, {}
             for name, place, element in zip(names, places, sliced, strict=True):
-                source = id(node.inputs[place][0]), node.inputs[place][1]
-                shape, dtypes[name] = self.found[source]
+                shape, dtypes[name] = self.found[node.inputs[place]]
                 shapes[name] = (shape[1:] or (1,)) if element else shape
             self.found |= infer.arrays(entries, shapes, dtypes)
             place = g.where, g.hint, g.outputs, g.output_lengths
@@ -428,10 +425,9 @@ class _Conversion:
         arrays = iter([infer.blank(hints(shape), dtypes[k]) for k, shape in shapes.items()])
         given = tuple(None if n is None else next(arrays) for n in inputs)
         traced = trace(
-            lambda *x: dispatch.launch(node.op, list(x), node.parsed, NDArray), given, False, shapes=[*shapes.values()]
+            lambda *x: dispatch.launch(node.op, list(x), node.attrs, NDArray), given, False, shapes=[*shapes.values()]
         )
         inner, constants = symbols(traced.graph, list(shapes), {})
-        self._inner.append(inner)  # its nodes are known by their identity
         return inner, {name: value.asnumpy() for name, value in constants.items()}
 
     def _inner_nodes(self, entries: list, sources: dict[str, str]) -> list[str]:
@@ -439,15 +435,10 @@ class _Conversion:
 
         The names of its outputs.
         """
-        names: dict[tuple[int, int], str] = {}
+        names: dict[Value, str] = {}
         for node in graph.order(entries):
-            for k, name in enumerate([sources[node.name]] if node.op is None else self._node(node, names)):
-                names[id(node), k] = name
-        return [names[id(node), k] for node, k in entries]
-
-    def _by_slot(self, node: Node, given: list[str]) -> list:
-        by_slot = dict(zip(node.slots, given, strict=True))
-        return [by_slot.get(slot) for slot in node.op.inputs]
+            names.update(zip(node.outputs, [sources[node.name]] if node.op is None else self._node(node, names)))
+        return [names[v] for v in entries]
 
     def _folded(self, node: Node, given: list[str]) -> list[str]:
         """A node on constants alone, computed now."""
@@ -460,10 +451,10 @@ class _Conversion:
 
         results = graph.apply(node, [array(g.values[n], dtype=g.values[n].dtype) for n in given], make)
         made = []
-        for k, result in enumerate(results):
-            made.append(g.fresh(node.output_name(k) if k < node.outputs else f"{node.name}_{k}"))
+        for k, (v, result) in enumerate(zip(node.outputs, results)):
+            made.append(g.fresh(v.name if v in node.visible else f"{node.name}_{k}"))
             value = g.values[made[-1]] = result.asnumpy()
-            known = self.found.get((id(node), k))
+            known = self.found.get(v)
             if known is not None and known[0] != value.shape:
                 g.rows[made[-1]] = known[0]
         return made

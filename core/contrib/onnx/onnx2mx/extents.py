@@ -17,6 +17,7 @@ from core import autograd
 from core import symbol as sym
 from core.base import MXNetError
 from core.extents import Extent, Rounded, Space, evaluated, is_symbolic, same
+from core.graph.ir import Value
 from core.symbol import Symbol, infer
 from core.util import is_np_shape
 
@@ -58,8 +59,7 @@ class Extents:
 
     def __init__(self, facts: Facts | None = None):
         self._facts, self._space, self._names = facts or Facts(), Space(large=True), {}
-        self._known: dict[tuple[int, int], object] = {}  # arrays without memory by (id of the node, output)
-        self._nodes: list = []  # which their ids are of
+        self._known: dict[Value, object] = {}  # arrays without memory
         self._variables: dict[str, object] = {}
         self._sources: dict[Extent, tuple[Symbol, int]] = {}  # a symbol and its axis, by the extent that it has
 
@@ -81,9 +81,7 @@ class Extents:
         found = self._array(source._entries[0])
         if found is not None and element:
             found = infer.blank(found.shape[1:], np.dtype(found.dtype).name)
-        node = variable._entries[0][0]
-        self._nodes.append(node)
-        self._known[id(node), 0] = found
+        self._known[variable._entries[0]] = found
 
     @contextlib.contextmanager
     def inside(self):
@@ -107,8 +105,8 @@ class Extents:
 
     def size(self, node) -> int | None:
         """Elements of the results of a node; None where they do not follow."""
-        self._array((node, 0))
-        found = [self._known.get((id(node), k)) for k in range(node.outputs if node.op is not None else 1)]
+        self._array(node.outputs[0])
+        found = [self._known.get(v) for v in node.visible]
         return None if None in found else sum(math.prod(x.shape) for x in found)
 
     def followed(self, function, *given):
@@ -234,28 +232,26 @@ class Extents:
             if type(n) is Extent:
                 self._sources.setdefault(n, (symbol, axis))
 
-    def _array(self, entry):
-        """An array without memory of what an entry gives; None where that does not follow."""
-        waiting = [entry[0]]
+    def _array(self, value: Value):
+        """An array without memory of a value; None where that does not follow."""
+        waiting = [value.maker]
         while waiting:
             node = waiting[-1]
-            if (id(node), 0) in self._known:
+            if node.outputs[0] in self._known:
                 waiting.pop()
                 continue
-            missing = [parent for parent, _ in node.inputs if (id(parent), 0) not in self._known]
+            missing = [v.maker for v in node.given if v.maker.outputs[0] not in self._known]
             waiting += missing
             if not missing:
-                self._nodes.append(node)
                 self._enter(node)
                 waiting.pop()
-        return self._known.get((id(entry[0]), entry[1]))
+        return self._known.get(value)
 
     def _enter(self, node) -> None:
+        self._known[node.outputs[0]] = self._variables.get(node.name) if node.op is None else None
         if node.op is None:
-            self._known[id(node), 0] = self._variables.get(node.name)
             return
-        self._known[id(node), 0] = None
-        inputs = [self._known.get((id(parent), k)) for parent, k in node.inputs]
+        inputs = [self._known.get(v) for v in node.given]
         if any(x is None for x in inputs):
             return
         self._space.unequal.clear()
@@ -263,8 +259,7 @@ class Extents:
             found = self.followed(infer.applied, node, inputs)
         if found is None and self._space.unequal:
             self._equate(self._space.unequal[-1])
-        for k, array in enumerate(found or ()):
-            self._known[id(node), k] = array
+        self._known.update(zip(node.outputs, found or ()))
 
     def _equate(self, difference: Extent) -> None:
         """Notes that two extents are equal, for the symbol that came last, and begins anew."""

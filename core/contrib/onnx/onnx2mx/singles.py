@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.contrib.onnx.onnx2mx.extents import Varying
+from core.graph.ir import Value
 from core.symbol import Symbol
 
 _POINTWISE = frozenset(
@@ -20,16 +21,16 @@ class Singles:
     """The symbols of a network that stand for single numbers."""
 
     def __init__(self):
-        self._nodes: dict[tuple, object] = {}  # with the nodes, whose ids are of no other then
+        self._values: set[Value] = set()
 
     def __contains__(self, value) -> bool:
         if isinstance(value, Symbol):
-            return _place(value) in self._nodes
+            return value._entries[0] in self._values
         return isinstance(value, (np.ndarray, Varying)) and value.shape == ()
 
     def add(self, value: Symbol) -> None:
         """Notes one."""
-        self._nodes[_place(value)] = value._entries[0][0]
+        self._values.add(value._entries[0])
 
     def note(self, net, kind: str, attrs: dict, given: list, results: list) -> None:
         """Notes the results of a node that are single numbers."""
@@ -37,11 +38,6 @@ class Singles:
             for x in results:
                 if isinstance(x, Symbol):
                     self.add(x)
-
-
-def _place(symbol: Symbol) -> tuple[int, int]:
-    node, k = symbol._entries[0]
-    return id(node), k
 
 
 def _gives_single(singles: Singles, net, kind: str, attrs: dict, given: list) -> bool:
