@@ -15,18 +15,16 @@ The stages of compiling a block, one module each:
   differ in lengths alone share a plan, in which these lengths are symbols.
 - `memory`: which values share memory, and when it may be written to. `capture`: CUDA graphs. `explain`:
   the plan as a table.
-- `symbols`: a trace as a symbol, for files.
-
-The representation (`ir`) is small:
+The representation (`ir`) is small, and symbols and files that were read are made of it, too (`core.symbol`):
 
 - `Value`: an array of known shape and dtype. It has a `role`: an INPUT of the call, a HELD array of the block (a
   parameter or a constant, read anew at each call: `Graph.arrays` are the arrays themselves), a HEAD gradient, or the
   output of a NODE. `meta` is a tensor without memory of its shape, dtype and strides, on which forward rules can be run
-  to infer more.
+  to infer more. A `Variable` is one with a name, of symbols, whose values have no `meta`.
 - `Node`: an operator of the table, typed attributes, input values, output values. Random operators have a `Draw` as
   their `key`; every run draws keys anew, in the order of the draws. An operator that `reserves` has one more output,
   opaque, which the attributes of its gradient's node refer to. Nodes of operators that `mutates` are effects: they stay
-  in order.
+  in order. Those of symbols have names.
 - `Graph`: nodes in the order of execution, forward ones and then `backward` ones; `outputs`; `tracked` values with
   their `gradients`; `writes` to arrays from outside. `Graph.saved()` is what the backward part reads of the forward
   part.

@@ -25,7 +25,12 @@ def hidden(attrs: dict[str, str]) -> dict[str, str]:
 
 
 def applied(
-    op: Operator, name: str, texts: dict[str, str], inputs: Sequence[Value] = (), given: dict | None = None, subgraphs=()
+    op: Operator,
+    name: str,
+    texts: dict[str, str],
+    inputs: Sequence[Value] = (),
+    given: dict | None = None,
+    subgraphs=(),
 ) -> Node:
     """A node of a symbol: an operator on the inputs that it has (`input_names`), in order.
 

@@ -86,9 +86,7 @@ def _shown(extents: Extents, unknown: int) -> Shape | None:
     return None if extents is None else tuple(unknown if n == UNKNOWN else n for n in extents)
 
 
-def arrays(
-    entries: list[Value], given: dict[str, Shape], dtypes: dict[str, str]
-) -> dict[Value, tuple[Shape, str]]:
+def arrays(entries: list[Value], given: dict[str, Shape], dtypes: dict[str, str]) -> dict[Value, tuple[Shape, str]]:
     """(shape, dtype) of everything that the graph computes; what stays unknown is left out."""
     nodes = graph.order(entries)
     types = dict(dtypes)

@@ -89,7 +89,9 @@ def _forward(node: Node, inputs: tuple, outputs: Callable) -> list:
     except (MXNetError, RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError):
         return []  # the operator needs the number, or does not work on large ones
     found = [tuple(UNKNOWN if space.pinned or its in symbols_in(n) else n for n in shape) for shape in results]
-    if is_open(node.outputs[0]):  # a first state, whose batch size is that of what follows; or a range to an end that is not told
+    if is_open(
+        node.outputs[0]
+    ):  # a first state, whose batch size is that of what follows; or a range to an end that is not told
         found = [tuple(UNKNOWN if node.attrs.get("infer_range") else n or UNKNOWN for n in found[0])]
     return found
 
