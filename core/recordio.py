@@ -28,7 +28,14 @@ MAX_LENGTH = (1 << 29) - 1
 WHOLE, FIRST, MIDDLE, LAST = range(4)
 
 IRHeader = namedtuple("HEADER", ["flag", "label", "id", "id2"])
-IRHeader.__doc__ = """Header of an image record: label count (0: one float), label(s), two 64-bit numbers."""
+IRHeader.__doc__ = """Header of an image record: label count (0: one float), label(s), two 64-bit numbers.
+
+`flag` is the number of labels that follow the header, or 0 where `label` is one float in it; `id` numbers the record.
+
+>>> header = recordio.IRHeader(flag=0, label=3.0, id=7, id2=0)
+>>> recordio.unpack(recordio.pack(header, b"bytes of a picture"))
+(HEADER(flag=0, label=3.0, id=7, id2=0), b'bytes of a picture')
+"""
 HEADER_LAYOUT = "<IfQQ"
 HEADER_SIZE = struct.calcsize(HEADER_LAYOUT)
 

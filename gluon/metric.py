@@ -31,7 +31,11 @@ from core.metric.confusion import Confusion
 
 
 def create(metric, *args, **kwargs):
-    """A metric from its name, an instance, a function of (label, pred), or a list of these (a composite)."""
+    """A metric from its name, an instance, a function of (label, pred), or a list of these (a composite).
+
+    >>> gluon.metric.create(["accuracy", "mse"]).get()[0]
+    ['accuracy', 'mse']
+    """
     if isinstance(metric, list):
         return CompositeEvalMetric([create(child, *args, **kwargs) for child in metric])
     if registry.is_description(metric):
@@ -54,7 +58,13 @@ _create = registry.get_create_func(_Second, "metric")
 @_register
 @_alias("composite")
 class CompositeEvalMetric(first.CompositeEvalMetric, _Second):
-    """Several metrics updated together; `get` gives lists of names and values."""
+    """Several metrics updated together; `get` gives lists of names and values.
+
+    >>> both = gluon.metric.CompositeEvalMetric([gluon.metric.Accuracy(), gluon.metric.CrossEntropy()])
+    >>> both.update(nd.array([0, 1]), nd.array([[0.9, 0.1], [0.8, 0.2]]))
+    >>> dict(zip(*both.get()))
+    {'accuracy': np.float64(0.5), 'cross-entropy': np.float64(0.8573992252349854)}
+    """
 
     def __init__(self, metrics=None, name="composite", output_names=None, label_names=None):
         super().__init__([create(metric) for metric in metrics or []], name, output_names, label_names)

@@ -202,6 +202,18 @@ class SiamRPNLoss(HybridBlock):
     Called with class scores (B, 10, 17, 17), offsets (B, 20, 17, 17), labels, indices of positive and of negative
     anchors among all (each class of anchors counts half), target offsets (B, 4, 5, 17, 17) and their weights (B, 5, 17,
     17).
+
+    >>> loss = gluoncv.loss.SiamRPNLoss(batch_size=1)
+    >>> labels = nd.zeros(5 * 17 * 17)
+    >>> labels[:2] = 1
+    >>> classes, boxes = nd.zeros((1, 10, 17, 17)), nd.zeros((1, 20, 17, 17))
+    >>> targets, weights = nd.zeros((1, 4, 5, 17, 17)), nd.ones((1, 5, 17, 17))
+    >>> loss(classes, boxes, labels, nd.array([0, 1]), nd.array([2, 3]), targets, weights)
+    (
+    [0.6931]
+    <NDArray 1 @cpu(0)>,
+    [0.]
+    <NDArray 1 @cpu(0)>)
     """
 
     def __init__(self, batch_size=128, **kwargs):
@@ -245,6 +257,12 @@ class SoftmaxCrossEntropyLoss(Loss):
     pred (B, classes, H, W); label (B, H, W), or with `sparse_label` off the probabilities, classes last. The gradient
     is that of `SoftmaxOutput`: over the number of places that count (size_average), whatever the loss is multiplied
     with.
+
+    >>> loss = gluoncv.loss.SoftmaxCrossEntropyLoss()
+    >>> label = nd.array([[[0, 1], [-1, -1]]])  # the lower half does not count
+    >>> loss(nd.zeros((1, 3, 2, 2)), label)
+    [0.5493]
+    <NDArray 1 @cpu(0)>
     """
 
     def __init__(self, sparse_label=True, batch_axis=0, ignore_label=-1, size_average=True, **kwargs):
@@ -276,6 +294,12 @@ class SoftmaxCrossEntropyOHEMLoss(SoftmaxCrossEntropyLoss):
     """`SoftmaxCrossEntropyLoss` whose gradient comes from hard places alone (Shrivastava et al., 2016).
 
     Hard are those whose class has a probability of 0.6 at most, and the 256 of the batch with the least.
+
+    >>> loss = gluoncv.loss.SoftmaxCrossEntropyOHEMLoss()
+    >>> scores, label = nd.array([[[[0, 5]], [[0, 0]]]]), nd.array([[[0, 0]]])  # an uncertain and an easy place
+    >>> loss(scores, label)
+    [0.3499]
+    <NDArray 1 @cpu(0)>
     """
 
     THRESH, MIN_KEEP = 0.6, 256
@@ -352,7 +376,14 @@ class MixSoftmaxCrossEntropyOHEMLoss(SoftmaxCrossEntropyOHEMLoss):
 
 
 class ICNetLoss(SoftmaxCrossEntropyLoss):
-    """The loss of a prediction and those, times `weights`, of three more; all are resized to (height, width) before."""
+    """The loss of a prediction and those, times `weights`, of three more; all are resized to (height, width) before.
+
+    >>> loss = gluoncv.loss.ICNetLoss(height=8, width=8)
+    >>> scores = [nd.zeros((1, 3, side, side)) for side in (8, 1, 2, 4)]  # the prediction and the three branches
+    >>> loss(*scores, nd.zeros((1, 8, 8)))  # (1 + 0.4 + 0.4 + 1) log 3
+    [3.0761]
+    <NDArray 1 @cpu(0)>
+    """
 
     def __init__(self, weights=(0.4, 0.4, 1.0), height=None, width=None, crop_size=480, ignore_label=-1, **kwargs):
         super().__init__(ignore_label=ignore_label, **kwargs)

@@ -249,7 +249,12 @@ def CreateMultiRandCropAugmenter(
     max_attempts=50,
     skip_prob: float = 0,
 ) -> DetRandomSelectAug:
-    """A choice among several `DetRandomCropAug`s; each argument may be a list with one entry for each of them."""
+    """A choice among several `DetRandomCropAug`s; each argument may be a list with one entry for each of them.
+
+    >>> chosen = image.CreateMultiRandCropAugmenter(min_object_covered=[0.1, 0.5], area_range=(0.3, 1.0))
+    >>> len(chosen.aug_list)
+    2
+    """
     given = dict(
         zip(CROP_DEFAULTS, (min_object_covered, aspect_ratio_range, area_range, min_eject_coverage, max_attempts))
     )
@@ -314,6 +319,15 @@ class ImageDetIter(ImageIter):
 
     The label of a sample is flat: header width, object width, the rest of the header, then the objects. Samples
     without a valid box are left out with a warning. `kwargs` go to `CreateDetAugmenter` when `aug_list` is absent.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "grey.png")
+    >>> with open(path, "wb") as file:
+    ...     _ = file.write(recordio.unpack(recordio.pack_img((0, 0, 0, 0), onp.full((9, 9, 3), 50, "uint8"), img_fmt=".png"))[1])
+    >>> label = [2, 5, 1, 0.1, 0.2, 0.6, 0.8]  # two numbers ahead, five for each object: its class and its box
+    >>> pictures = image.ImageDetIter(1, (3, 8, 8), imglist=[[label, path]], path_root="")
+    >>> next(pictures).label[0].asnumpy()
+    array([[[1. , 0.1, 0.2, 0.6, 0.8]]], dtype=float32)
     """
 
     def __init__(

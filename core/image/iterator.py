@@ -26,6 +26,15 @@ class ImageIter(DataIter):
     `aug_list` replaces the augmenters that `CreateAugmenter(data_shape, **kwargs)` makes. `num_parts`, `part_index`:
     this iterator's share. `dtype` is that of the labels, images are float32. `last_batch_handle`: "pad", "discard" or
     "roll_over". Images that cannot be decoded are left out with a warning.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "grey.png")
+    >>> with open(path, "wb") as file:
+    ...     _ = file.write(recordio.unpack(recordio.pack_img((0, 0, 0, 0), onp.full((9, 9, 3), 50, "uint8"), img_fmt=".png"))[1])
+    >>> pictures = image.ImageIter(1, (3, 8, 8), imglist=[[1.0, path]], path_root="")
+    >>> batch = next(pictures)
+    >>> batch.data[0].shape, batch.label[0].asnumpy()
+    ((1, 3, 8, 8), array([1.], dtype=float32))
     """
 
     def __init__(

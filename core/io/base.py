@@ -133,7 +133,16 @@ class CurrentBatch(DataIter):
 
 
 class FileIter(DataIter):
-    """An iterator over files: subclasses define `make_next`, the next batch or None at the end of the pass."""
+    """An iterator over files: subclasses define `make_next`, the next batch or None at the end of the pass.
+
+    >>> class Countdown(mx.io.FileIter):
+    ...     provide_data, provide_label, left = [mx.io.DataDesc("data", (2,))], [], 2
+    ...     def make_next(self):
+    ...         self.left -= 1
+    ...         return mx.io.DataBatch([nd.full((2,), self.left)], []) if self.left >= 0 else None
+    >>> [batch.data[0].asnumpy().tolist() for batch in Countdown(batch_size=2)]
+    [[1.0, 1.0], [0.0, 0.0]]
+    """
 
     _current: DataBatch | None = None
 

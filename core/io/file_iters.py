@@ -146,6 +146,17 @@ class MNISTIter(TableIter):
 
     What does not fill a batch is left out. `shuffle` (by `seed`) draws one order, that of all passes; `num_parts`,
     `part_index`: this iterator's share. Raises MXNetError for files that are damaged or do not belong together.
+
+    >>> import os, struct, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> images, labels = os.path.join(folder, "images"), os.path.join(folder, "labels")
+    >>> with open(images, "wb") as file:
+    ...     _ = file.write(struct.pack(">4i", 2051, 4, 28, 28) + bytes(4 * 28 * 28))
+    >>> with open(labels, "wb") as file:
+    ...     _ = file.write(struct.pack(">2i", 2049, 4) + bytes([7, 2, 1, 0]))
+    >>> batch = next(mx.io.MNISTIter(image=images, label=labels, batch_size=4, shuffle=False))
+    >>> batch.data[0].shape, batch.label[0].asnumpy()
+    ((4, 1, 28, 28), array([7., 2., 1., 0.], dtype=float32))
     """
 
     def __init__(

@@ -39,6 +39,16 @@ class ImageRecordIter(FileIter):
     prepared ahead). Everything else is a setting of `Recipe`: resize, crop, mirror, colours, mean, std, scale.
     A batch's `index` has the ids of its records. Raises MXNetError for damaged files and images, and for labels that
     are not `label_width` many.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "pictures.rec")
+    >>> records = recordio.MXRecordIO(path, "w")
+    >>> for label in range(2):
+    ...     records.write(recordio.pack_img((0, label, label, 0), onp.full((8, 8, 3), 50, "uint8"), img_fmt=".png"))
+    >>> records.close()
+    >>> batch = next(mx.io.ImageRecordIter(path_imgrec=path, data_shape=(3, 8, 8), batch_size=2, scale=1 / 255))
+    >>> batch.data[0].shape, batch.label[0].asnumpy()
+    ((2, 3, 8, 8), array([0., 1.], dtype=float32))
     """
 
     recipe_kind: type[Normalisation] = Recipe
@@ -196,14 +206,34 @@ class ImageRecordIter(FileIter):
 
 
 class ImageRecordUInt8Iter(ImageRecordIter):
-    """`ImageRecordIter` of plain bytes."""
+    """`ImageRecordIter` of plain bytes.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "pictures.rec")
+    >>> records = recordio.MXRecordIO(path, "w")
+    >>> records.write(recordio.pack_img((0, 1.0, 0, 0), onp.full((8, 8, 3), 50, "uint8"), img_fmt=".png"))
+    >>> records.close()
+    >>> batch = next(mx.io.ImageRecordUInt8Iter(path_imgrec=path, data_shape=(3, 8, 8), batch_size=1))
+    >>> batch.data[0].dtype, int(batch.data[0].max().asscalar())
+    (<class 'numpy.uint8'>, 50)
+    """
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **{**kwargs, "dtype": "uint8"})
 
 
 class ImageRecordInt8Iter(ImageRecordIter):
-    """`ImageRecordIter` of plain int8, values above 127 held at 127."""
+    """`ImageRecordIter` of plain int8, values above 127 held at 127.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "pictures.rec")
+    >>> records = recordio.MXRecordIO(path, "w")
+    >>> records.write(recordio.pack_img((0, 1.0, 0, 0), onp.full((8, 8, 3), 50, "uint8"), img_fmt=".png"))
+    >>> records.close()
+    >>> batch = next(mx.io.ImageRecordInt8Iter(path_imgrec=path, data_shape=(3, 8, 8), batch_size=1))
+    >>> batch.data[0].dtype
+    <class 'numpy.int8'>
+    """
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **{**kwargs, "dtype": "int8"})
@@ -216,6 +246,16 @@ class ImageDetRecordIter(ImageRecordIter):
     label, and `label_pad_value` up to the end; `label_pad_width` asks for a wider row. With `label_width` >= 0 every
     label must have that many numbers. `resize_mode`: "force" fills the batch's image, "shrink" and "fit" keep the
     aspect and leave black (0 before normalisation) below or right of it.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "pictures.rec")
+    >>> records = recordio.MXRecordIO(path, "w")
+    >>> label = [2, 5, 1, 0.1, 0.2, 0.6, 0.8]  # two numbers ahead, five for each object: its class and its box
+    >>> records.write(recordio.pack_img((len(label), label, 0, 0), onp.full((8, 8, 3), 50, "uint8"), img_fmt=".png"))
+    >>> records.close()
+    >>> batch = next(mx.io.ImageDetRecordIter(path_imgrec=path, data_shape=(3, 8, 8), batch_size=1))
+    >>> batch.label[0].shape
+    (1, 11)
     """
 
     recipe_kind = DetRecipe

@@ -113,6 +113,10 @@ def rand_zipfian(true_classes, num_sampled: int, range_max: int):
     and the counts expected of true and drawn ones.
 
     Three symbols, as of `nd.contrib.rand_zipfian`.
+
+    >>> drawn, wanted, among = sym.random.rand_zipfian(sym.var("words"), num_sampled=4, range_max=100)
+    >>> wanted.list_arguments(), drawn.infer_shape()[1]
+    (['words'], [(4,)])
     """
     drawn = uniform(0, math.log(range_max + 1), shape=(num_sampled,), dtype="float64").exp() - 1
     drawn = drawn.astype("int64") % range_max

@@ -121,6 +121,17 @@ class Stream:
     files: paths, of which no two are the same; the same on all processes. reader: reads one, by default by its ending
     (`READERS`). shuffle: whether files come in an order of each epoch. buffer: samples of which the next one is drawn;
     1 for the order of the files. workers, worker: how many streams a process has, and which this one is.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "numbers.jsonl")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write('{"n": 1}\\n{"n": 2}\\n{"n": 3}\\n')
+    >>> stream = gluon.data.Stream([path])
+    >>> samples = iter(stream)
+    >>> next(samples)
+    {'n': 1}
+    >>> list(samples)
+    [{'n': 2}, {'n': 3}]
     """
 
     def __init__(
@@ -251,6 +262,16 @@ class Mixture:
     """Streams mixed by weights: each sample is drawn from one of them, until all are over.
 
     weights: of any sum; what remains is drawn by the weights of the streams that are not over.
+
+    >>> import os, tempfile
+    >>> folder, streams = tempfile.mkdtemp(), []
+    >>> for name in "ab":
+    ...     path = os.path.join(folder, name + ".jsonl")
+    ...     with open(path, "w") as file:
+    ...         _ = file.write(f'"{name}1"\\n"{name}2"\\n')
+    ...     streams.append(gluon.data.Stream([path]))
+    >>> list(gluon.data.Mixture(streams, weights=[3, 1]))
+    ['a1', 'a2', 'b1', 'b2']
     """
 
     def __init__(self, streams: Sequence[Stream], weights: Sequence[float], seed: int = 0):

@@ -157,7 +157,13 @@ class ResidualAttentionModel(_ResidualAttention):
 
 
 class cifar_ResidualAttentionModel(_ResidualAttention):
-    """Input (batch, 3, 32, 32), output (batch, classes); arguments as those of `ResidualAttentionModel`."""
+    """Input (batch, 3, 32, 32), output (batch, classes); arguments as those of `ResidualAttentionModel`.
+
+    >>> net = gluoncv.model_zoo.cifar_ResidualAttentionModel((1, 1, 1), m=(0, 0, 0))
+    >>> net.initialize()
+    >>> net(nd.zeros((1, 3, 32, 32))).shape
+    (1, 10)
+    """
 
     def __init__(self, scale, m, classes=10, norm_layer=nn.BatchNorm, norm_kwargs=None, **kwargs):
         super().__init__(**kwargs)

@@ -16,6 +16,12 @@ class UnigramCandidateSampler(HybridBlock):
     Called with an array, gives an array of its shape with drawn classes, of type `dtype`.  Uses the
     alias method (Walker, 1977): two random numbers per draw, whatever the number of classes.
     ValueError when `dtype` cannot hold all class numbers.
+
+    >>> sampler = gluonnlp.data.UnigramCandidateSampler(nd.array([0, 3, 1]))
+    >>> sampler.initialize()
+    >>> drawn = sampler(nd.zeros((2, 500)))
+    >>> drawn.shape, sorted(set(drawn.asnumpy().ravel().tolist())), 0.7 < float((drawn == 1).mean().asscalar()) < 0.8
+    ((2, 500), [1.0, 2.0], True)
     """
 
     def __init__(self, weights, dtype="float32"):

@@ -18,6 +18,10 @@ def arc_argmax(parse_probs, length, tokens_to_keep, ensure_tree=True):
     parse_probs: the probability of each head (columns) for each token (rows); length: how many tokens
     are real; tokens_to_keep: 1 for tokens that may be heads, else 0.
     ensure_tree: repairs the most probable heads: exactly one token under the root, and no cycles.
+
+    >>> shares = onp.array([[1, 0, 0], [0.2, 0.1, 0.7], [0.6, 0.4, 0]])  # rows: tokens, of which the first is the root
+    >>> gluonnlp.data.arc_argmax(shares, 3, onp.ones(3))
+    array([0, 2, 0])
     """
     probs = parse_probs * tokens_to_keep
     if not ensure_tree:
@@ -35,6 +39,10 @@ def rel_argmax(rel_probs, length, ensure_tree=True):
 
     rel_probs: the probability of each relation for each token.
     ensure_tree: exactly one of the real tokens is the root.
+
+    >>> shares = onp.array([[0, 0, 1.0, 0], [0.1, 0.1, 0.7, 0.1], [0.1, 0.1, 0.2, 0.6]])
+    >>> gluonnlp.data.rel_argmax(shares, 3)
+    array([2, 1, 3])
     """
     probs = np.array(rel_probs)
     probs[:, PAD] = 0

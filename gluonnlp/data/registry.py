@@ -18,6 +18,13 @@ def register(class_=None, **kwargs):
     """Decorator: `@register(segment=['train', 'test'])` files a Dataset and the values of its arguments.
 
     RuntimeError for keywords that are no arguments of the class, or values that are no list.
+
+    >>> @gluonnlp.data.register(segment=["train", "test"])
+    ... class Proverbs(gluon.data.SimpleDataset):
+    ...     def __init__(self, segment="train"):
+    ...         super().__init__([f"a proverb to {segment} with"])
+    >>> gluonnlp.data.list_datasets("Proverbs"), gluonnlp.data.create("proverbs", segment="test")[0]
+    ({'segment': ['train', 'test']}, 'a proverb to test with')
     """
 
     def add(class_):

@@ -49,6 +49,10 @@ def get_tokenizer(model_name, dataset_name, vocab=None, root=None, **kwargs):
     dataset_name: a folder of transformers or `hf://OWNER/NAME` takes the tokenizer from there, see `load_tokenizer`.
     vocab: the vocabulary, for BERTTokenizer.  root: where files of the others are kept, by default
     $MXNET_HOME/data.  The other arguments go to the tokenizer.  ValueError for unknown pairs of model and data set.
+
+    >>> tokenizer = gluonnlp.data.get_tokenizer("bert_12_768_12", "book_corpus_wiki_en_uncased", vocab=gluonnlp.vocab.BERTVocab({"hug": 1, "##ging": 1, "trees": 1}))
+    >>> tokenizer("Hugging trees")
+    ['hug', '##ging', 'trees']
     """
     if dataset_name.startswith(SCHEME) or os.path.isdir(dataset_name):
         if kwargs:

@@ -31,7 +31,11 @@ __all__ = base_datasets + word_similarity_datasets + word_analogy_datasets
 
 
 class WordSimilarityEvaluationDataset(Hosted, SimpleDataset):
-    """Lists of two words and a score between `min` and `max`."""
+    """Lists of two words and a score between `min` and `max`.
+
+    >>> issubclass(gluonnlp.data.SimLex999, gluonnlp.data.WordSimilarityEvaluationDataset), gluonnlp.data.SimLex999.min, gluonnlp.data.SimLex999.max
+    (True, 0, 10)
+    """
 
     min: float
     max: float

@@ -245,7 +245,14 @@ _embeddings = Registry("token embedding", TokenEmbedding)
 
 
 def register(embedding_cls):
-    """Decorator: makes a TokenEmbedding subclass known to `create`."""
+    """Decorator: makes a TokenEmbedding subclass known to `create`.
+
+    >>> @gluonnlp.embedding.register
+    ... class Numbers(gluonnlp.embedding.TokenEmbedding):
+    ...     source_file_hash = {}
+    >>> "numbers" in gluonnlp.embedding.list_sources()
+    True
+    """
     return _embeddings.register(embedding_cls)
 
 

@@ -9,7 +9,13 @@ __all__ = ["LengthNormalizedLoss"]
 
 
 class LengthNormalizedLoss(EvalMetric):
-    """The sum of all losses over the sum of all valid lengths."""
+    """The sum of all losses over the sum of all valid lengths.
+
+    >>> metric = gluonnlp.metric.LengthNormalizedLoss()
+    >>> metric.update([None, nd.array([2, 3])], nd.array([8.0, 12.0]))
+    >>> metric.get()
+    ('length-normalized-loss', np.float64(4.0))
+    """
 
     def __init__(self, axis=0, name="length-normalized-loss", output_names=None, label_names=None):
         super().__init__(name, axis=axis, output_names=output_names, label_names=label_names, has_global_stats=True)

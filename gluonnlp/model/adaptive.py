@@ -159,14 +159,28 @@ class _LogSoftmax(HybridBlock):
 
 
 class AdaptiveLogSoftmaxWithLoss(_LogSoftmax):
-    """cutoffs: where clusters end, rising; the other arguments as AdaptiveEmbedding has them."""
+    """cutoffs: where clusters end, rising; the other arguments as AdaptiveEmbedding has them.
+
+    >>> loss = gluonnlp.model.AdaptiveLogSoftmaxWithLoss(vocab_size=10, embed_size=4, units=4, cutoffs=[4], div_val=2)
+    >>> loss.initialize()
+    >>> every = nd.concat(*[loss(nd.ones((1, 1, 4)), nd.full((1, 1), word)) for word in range(10)], dim=1)
+    >>> round(float(nd.exp(-every).sum().asscalar()), 4)  # the probabilities of frequent and rare words add up to 1
+    1.0
+    """
 
     def __init__(self, vocab_size, embed_size, units, cutoffs, div_val=1, **kwargs):
         super().__init__(_clusters(vocab_size, embed_size, cutoffs, div_val), units, **kwargs)
 
 
 class ProjectedLogSoftmaxWithLoss(_LogSoftmax):
-    """The output layer of a ProjectedEmbedding."""
+    """The output layer of a ProjectedEmbedding.
+
+    >>> loss = gluonnlp.model.ProjectedLogSoftmaxWithLoss(vocab_size=3, embed_size=2, units=4)
+    >>> loss.initialize()
+    >>> hidden, words = nd.ones((1, 2, 4)), nd.array([[0, 2]])
+    >>> loss(hidden, words).shape, loss.collect_params(".*projection.*").keys()
+    ((1, 2), dict_keys(['projectedlogsoftmaxwithloss0_outprojection_weight']))
+    """
 
     def __init__(self, vocab_size, embed_size, units, tie_projections=False, **kwargs):
         clusters = [_Cluster("", 0, vocab_size, embed_size)]

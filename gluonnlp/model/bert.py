@@ -342,6 +342,13 @@ class DotProductSelfAttentionCell(HybridBlock):
 
     Called with qkv (length, batch, units) and valid_len (batch, length), how many keys count for each
     query, or None; gives the same shape, and weights (batch, heads, length, length).
+
+    >>> cell = gluonnlp.model.DotProductSelfAttentionCell(units=4, num_heads=2)
+    >>> cell.initialize()
+    >>> words = nd.random.normal(shape=(3, 1, 4))  # three words of one sentence
+    >>> read, weights = cell(words, nd.array([[2, 2, 2]], dtype="int32"))  # of which two count
+    >>> read.shape, weights.shape, float(weights[0, 0, :, 2].sum().asscalar())
+    ((3, 1, 4), (1, 2, 3, 3), 0.0)
     """
 
     def __init__(

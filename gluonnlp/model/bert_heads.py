@@ -37,6 +37,13 @@ class BERTTagger(HybridBlock):
     """Scores (batch, length, num_tag_types) of tags for each position.
 
     Called with inputs and token_types (batch, length) and valid_length (batch,); bert_model has no head.
+
+    >>> encoder = gluonnlp.model.BERTEncoder(units=4, hidden_size=8, num_layers=1, num_heads=2, max_length=8)
+    >>> bert = gluonnlp.model.BERTModel(encoder, vocab_size=10, token_type_vocab_size=2, units=4, embed_size=4, use_pooler=False, use_decoder=False, use_classifier=False)
+    >>> net = gluonnlp.model.BERTTagger(bert, num_tag_types=5, dropout_prob=0.1)
+    >>> net.initialize()
+    >>> net(nd.zeros((1, 3)), nd.zeros((1, 3)), nd.array([3])).argmax(axis=-1).shape  # a tag for each word
+    (1, 3)
     """
 
     def __init__(self, bert_model, num_tag_types, dropout_prob, prefix=None, params=None):
@@ -58,6 +65,14 @@ class BERTForICSL(HybridBlock):
 
     Called with inputs (batch, length), all of one type, and valid_length (batch,); bert has a pooler
     and no other head.
+
+    >>> encoder = gluonnlp.model.BERTEncoder(units=4, hidden_size=8, num_layers=1, num_heads=2, max_length=8)
+    >>> bert = gluonnlp.model.BERTModel(encoder, vocab_size=10, token_type_vocab_size=2, units=4, embed_size=4, use_decoder=False, use_classifier=False)
+    >>> net = gluonnlp.model.BERTForICSL(bert, num_intent_classes=7, num_slot_classes=5)
+    >>> net.initialize()
+    >>> intent, slots = net(nd.zeros((1, 3)), nd.array([3]))
+    >>> intent.shape, slots.shape
+    ((1, 7), (1, 3, 5))
     """
 
     def __init__(self, bert, num_intent_classes=2, num_slot_classes=2, dropout_prob=0.0, prefix=None, params=None):

@@ -25,6 +25,12 @@ class BiLMEncoder(HybridBlock):
     (batch, length) of 1 for what counts, or None; gives (num_layers, length, batch, 2 * width) and new states.
     mode: "rnn_relu", "rnn_tanh", "lstm", "gru" or "lstmpc", which takes proj_size, cell_clip and proj_clip.
     dropout: rate between layers.  skip_connection: layers but the first add their inputs to their outputs.
+
+    >>> encoder = gluonnlp.model.BiLMEncoder("lstm", num_layers=2, input_size=4, hidden_size=4)
+    >>> encoder.initialize()
+    >>> outputs, states = encoder(nd.ones((3, 1, 4)), None, None)
+    >>> outputs.shape  # of each layer, both directions side by side
+    (2, 3, 1, 8)
     """
 
     def __init__(

@@ -19,6 +19,13 @@ class ELMoBiLM(HybridBlock):
     Gives a list of num_layers + 1 arrays (batch, length, 2 * output_size), of which the first one holds the words by
     themselves, twice; and new states.  filters: pairs of width and number of the convolutions over characters.
     rnn_type, input_size and what follows: as BiLMEncoder has them.
+
+    >>> net = gluonnlp.model.ELMoBiLM("lstmpc", output_size=4, filters=[[1, 3], [2, 3]], char_embed_size=2, char_vocab_size=262, num_highway=1, conv_layer_activation="relu", max_chars_per_token=50, input_size=4, hidden_size=5, proj_size=4, num_layers=2, cell_clip=3, proj_clip=3)
+    >>> net.initialize()
+    >>> characters = nd.array([gluonnlp.vocab.ELMoCharVocab()[["Hello", "world"]]])
+    >>> layers, states = net(characters, net.begin_state(mx.nd.zeros, batch_size=1), nd.ones((1, 2)))
+    >>> characters.shape, [layer.shape for layer in layers]
+    ((1, 2, 50), [(1, 2, 8), (1, 2, 8), (1, 2, 8)])
     """
 
     def __init__(
@@ -86,6 +93,12 @@ class ELMoCharacterEncoder(HybridBlock):
     """Characters (batch, length, max_chars_per_token) to words (batch, length, output_size), one by one.
 
     filters: pairs of width and number of the convolutions, whose maxima go through num_highway highway layers.
+
+    >>> encoder = gluonnlp.model.ELMoCharacterEncoder(output_size=4, filters=[[1, 3], [2, 3]], char_embed_size=2, num_highway=1, conv_layer_activation="relu", max_chars_per_token=6, char_vocab_size=262)
+    >>> encoder.initialize()
+    >>> words = encoder(nd.array([[[1, 2, 3, 0, 0, 0], [4, 5, 0, 0, 0, 0]]]))  # two words of a sentence
+    >>> words.shape
+    (1, 2, 4)
     """
 
     def __init__(

@@ -14,6 +14,11 @@ class DecomposableAttentionModel(HybridBlock):
     """Attend, compare, aggregate; scores (batch, 3).
 
     intra_attention: words also bring what they read in their own sentence.
+
+    >>> net = gluonnlp.model.DecomposableAttentionModel(vocab_size=10, word_embed_size=4, hidden_size=5, intra_attention=True)
+    >>> net.initialize()
+    >>> net(nd.array([[1, 2, 3, 4]]), nd.array([[5, 6, 7]])).shape
+    (1, 3)
     """
 
     def __init__(
@@ -37,7 +42,15 @@ class DecomposableAttentionModel(HybridBlock):
 
 
 class ESIMModel(HybridBlock):
-    """Bidirectional LSTMs below and above the alignment of two sentences; scores (batch, num_classes)."""
+    """Bidirectional LSTMs below and above the alignment of two sentences; scores (batch, num_classes).
+
+    >>> net = gluonnlp.model.ESIMModel(vocab_size=10, num_classes=3, word_embed_size=4, hidden_size=5, dense_size=6)
+    >>> net.initialize()
+    >>> premise, hypothesis = nd.array([[1, 2, 3, 4]]), nd.array([[5, 6, 7]])
+    >>> shares = net(premise, hypothesis).softmax()  # of entailment, neutrality and contradiction
+    >>> shares.shape, round(float(shares.sum().asscalar()), 3)
+    ((1, 3), 1.0)
+    """
 
     def __init__(self, vocab_size, num_classes, word_embed_size, hidden_size, dense_size, dropout=0.0, **kwargs):
         super().__init__(**kwargs)

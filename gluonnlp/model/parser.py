@@ -25,6 +25,17 @@ class BiaffineParser(Block):
     vocab: tells ROOT, UNK, words_in_train, rel_size, and tables of vectors by get_word_embs(word_dims), get_tag_embs(
     tag_dims) and, where has_pret_embs(), get_pret_embs().  dropout_dim: rate for whole words in the tables.  debug:
     weights are random rather than orthonormal.
+
+    >>> class Tables:
+    ...     rel_size, words_in_train, ROOT, UNK = 4, 6, 3, 1
+    ...     def get_word_embs(self, width): return onp.ones((6, width), "float32")
+    ...     def get_tag_embs(self, width): return onp.ones((5, width), "float32")
+    ...     def has_pret_embs(self): return False
+    >>> parser = gluonnlp.model.BiaffineParser(Tables(), word_dims=4, tag_dims=3, dropout_dim=0, lstm_layers=1, lstm_hiddens=5, dropout_lstm_input=0, dropout_lstm_hidden=0, mlp_arc_size=4, mlp_rel_size=4, dropout_mlp=0, debug=True)
+    >>> words, tags = onp.array([[3], [4], [5]]), onp.array([[1], [2], [3]])  # the root and two words
+    >>> heads, relations = parser(words, tags)[0]
+    >>> len(heads), int((heads == 0).sum())  # each word has a head, and one of them the root
+    (2, 1)
     """
 
     def __init__(

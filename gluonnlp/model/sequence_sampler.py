@@ -99,6 +99,16 @@ class HybridBeamSearchSampler(HybridBlock):
     vocab_size: the number of words, unless the decoder has it as `_vocab_size`.  Samples always have
     the length max_length + 2.  When all sequences end early, after n steps, their words stand rotated
     by n places behind the first one, and unused places are 0: results have always looked so.
+
+    >>> def decoder(step, states):
+    ...     return nd.log_softmax(nd.array([[0.0, 2.0, 1.0]] * step.shape[0])), states
+    >>> sampler = gluonnlp.model.HybridBeamSearchSampler(1, 2, decoder, eos_id=1, max_length=3, vocab_size=3)
+    >>> words, scores, lengths = sampler(nd.array([0]), nd.zeros((1, 1)))
+    >>> words.shape  # (batch, beams, max_length + 2)
+    (1, 2, 5)
+    >>> lengths
+    [[2 3]]
+    <NDArray 1x2 @cpu(0)>
     """
 
     def __init__(

@@ -35,6 +35,13 @@ class SentimentNet(HybridBlock):
 
     Called with words (length, batch) and valid_length (batch,).  use_mean_pool: the mean of all states, or the last
     one.
+
+    >>> net = gluonnlp.model.SentimentNet(dropout=0)
+    >>> net.embedding, net.encoder = nn.Embedding(10, 4), nn.Dense(4, flatten=False)  # or those of a language model
+    >>> net.initialize()
+    >>> words = nd.array([[4], [5], [1]])  # the last one only fills the batch
+    >>> net(words, nd.array([2])).shape
+    (1, 1)
     """
 
     def __init__(self, dropout, use_mean_pool=True, prefix=None, params=None):

@@ -229,6 +229,12 @@ class TransformerDecoderCell(HybridBlock):
     mem_mask (batch, length, mem_length), either None for all; gives outputs and a list of the two attention
     weights, empty without output_attention.  mem_length (batch,) stands in place of the masks where the attention is of
     several heads and its weights are not asked for: inputs then read no later inputs, and so much of the memory.
+
+    >>> cell = gluonnlp.model.TransformerDecoderCell(units=4, hidden_size=8, num_heads=2, output_attention=True)
+    >>> cell.initialize()
+    >>> outputs, (own, to_source) = cell(nd.ones((1, 3, 4)), nd.ones((1, 5, 4)))
+    >>> outputs.shape, own.shape, to_source.shape
+    ((1, 3, 4), (1, 2, 3, 3), (1, 2, 3, 5))
     """
 
     def __init__(
@@ -513,6 +519,17 @@ class ParallelTransformer(Parallelizable):
 
     Its inputs are (sources, targets, their valid lengths) and the size of the batch on all devices; it gives the loss,
     over that size and over rescale_loss. label_smoothing: block that smooths the labels; loss_function: a masked loss.
+
+    >>> vocab = gluonnlp.Vocab(gluonnlp.data.count_tokens("ein Hund".split()))
+    >>> parts = gluonnlp.model.get_transformer_encoder_decoder(num_layers=1, units=8, hidden_size=16, num_heads=2)
+    >>> net = gluonnlp.model.NMTModel(vocab, vocab, *parts, embed_size=8)
+    >>> net.initialize()
+    >>> smoothing = gluonnlp.loss.LabelSmoothing(epsilon=0.1, units=len(vocab))
+    >>> step = gluonnlp.model.ParallelTransformer(net, smoothing, gluonnlp.loss.MaskedSoftmaxCELoss(sparse_label=False), rescale_loss=1)
+    >>> batch = nd.array([[4, 5, 3]]), nd.array([[2, 4, 3]]), nd.array([3]), nd.array([3])
+    >>> loss = step.forward_backward((batch, 1))
+    >>> loss.shape, bool(net.tgt_proj.weight.grad().norm() > 0)
+    ((1,), True)
     """
 
     def __init__(self, model, label_smoothing, loss_function, rescale_loss):

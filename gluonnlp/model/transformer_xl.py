@@ -57,6 +57,13 @@ class TransformerXL(WithMemory):
     (batch, length, units).  A word sees as many before it, itself included, as the memory is long; without memory,
     all.  embed_cutoffs, embed_div_val, project_same_dim: of an AdaptiveEmbedding.  tie_input_output_projections: for
     each cluster.  clamp_len: distances beyond it count as equal.
+
+    >>> net = gluonnlp.model.TransformerXL(vocab_size=10, embed_size=8, embed_cutoffs=[4], embed_div_val=1, num_layers=2, units=8, hidden_size=16, num_heads=2)
+    >>> net.initialize()
+    >>> words, following = nd.array([[1, 2, 3]]), nd.array([[2, 3, 4]])
+    >>> loss, memory, hidden = net(words, following, net.begin_mems(1, 4, mx.cpu()))
+    >>> loss.shape, [m.shape for m in memory], hidden.shape
+    ((1, 3), [(1, 4, 8), (1, 4, 8)], (1, 3, 8))
     """
 
     def __init__(self, *args, prefix=None, params=None, **kwargs):
@@ -158,6 +165,13 @@ class TransformerXLCell(HybridBlock):
     Called with inputs (batch, length, units), embeddings of distances (places, units), memory (batch, mem_length,
     units) or None, mask (batch, length, keys) or None, and segments as `attention_cell` takes them, or None; gives
     outputs and a list of attention weights, empty without output_attention.
+
+    >>> attention = gluonnlp.model.PositionalEmbeddingMultiHeadAttentionCell(d_head=2, num_heads=2)
+    >>> cell = gluonnlp.model.TransformerXLCell(attention, units=4, hidden_size=8, output_attention=True)
+    >>> cell.initialize()
+    >>> outputs, weights = cell(nd.ones((1, 3, 4)), nd.ones((8, 4)), nd.ones((1, 2, 4)))
+    >>> outputs.shape, weights[0].shape  # 3 words attend to 2 of the memory and 3 of their own
+    ((1, 3, 4), (1, 2, 3, 5))
     """
 
     def __init__(
@@ -214,6 +228,13 @@ class PositionalEmbeddingMultiHeadAttentionCell(AttentionCell):
     (batch, queries, num_heads * d_head) and weights (batch, num_heads, queries, keys).
     use_segments: scores also depend on whether query and key are of different segments, segments (batch, queries,
     keys), 1 where they are (Yang et al., 2019).
+
+    >>> cell = gluonnlp.model.PositionalEmbeddingMultiHeadAttentionCell(d_head=2, num_heads=2)
+    >>> cell.initialize()
+    >>> query, keys, distances = nd.ones((1, 3, 4)), nd.ones((1, 5, 4)), nd.ones((8, 4))
+    >>> read, weights = cell(query, keys, keys, distances, None, None)
+    >>> read.shape, weights.shape, float(weights[0, 0, 0].sum().asscalar())
+    ((1, 3, 4), (1, 2, 3, 5), 1.0)
     """
 
     def __init__(

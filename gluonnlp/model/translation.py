@@ -22,6 +22,15 @@ class NMTModel(Block):
     None; gives scores (batch, tgt_length, target words), and the lists of additional outputs of encoder and decoder.
     src_embed, tgt_embed: given, or made of width embed_size.  share_embed: one for both; tie_weights: its
     weight also scores the words.
+
+    >>> vocab = gluonnlp.Vocab(gluonnlp.data.count_tokens("ein Hund bellt".split()))
+    >>> parts = gluonnlp.model.get_transformer_encoder_decoder(num_layers=1, units=8, hidden_size=16, num_heads=2)
+    >>> net = gluonnlp.model.NMTModel(vocab, vocab, *parts, embed_size=8, share_embed=True, tie_weights=True)
+    >>> net.initialize()
+    >>> source, target = nd.array([vocab[["ein", "Hund", "bellt"]]]), nd.array([vocab[["<bos>", "ein"]]])
+    >>> scores, _ = net(source, target, nd.array([3]), nd.array([2]))
+    >>> scores.shape, len(vocab)
+    ((1, 2, 7), 7)
     """
 
     def __init__(
@@ -96,6 +105,15 @@ class BeamSearchTranslator:
     """The best translations by an NMTModel that a beam search finds (Wu et al., 2016).
 
     scorer: by default BeamSearchScorer(), which favours long translations.  max_length: of a translation, in words.
+
+    >>> vocab = gluonnlp.Vocab(gluonnlp.data.count_tokens("ein Hund".split()))
+    >>> parts = gluonnlp.model.get_transformer_encoder_decoder(num_layers=1, units=8, hidden_size=16, num_heads=2)
+    >>> net = gluonnlp.model.NMTModel(vocab, vocab, *parts, embed_size=8)
+    >>> net.initialize()
+    >>> translator = gluonnlp.model.BeamSearchTranslator(net, beam_size=2, max_length=4)
+    >>> samples, scores, lengths = translator.translate(nd.array([vocab[["ein", "Hund"]]]), nd.array([2]))
+    >>> samples.shape[:2], bool(scores[0, 0] >= scores[0, 1]), vocab.idx_to_token[int(samples[0, 0, 0].asscalar())]
+    ((1, 2), True, '<bos>')
     """
 
     def __init__(self, model, beam_size=1, scorer=None, max_length=100):

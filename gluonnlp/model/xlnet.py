@@ -24,6 +24,13 @@ class XLNetModel(WithMemory):
     Gives scores of words (batch, length, vocab_size), or without use_decoder hidden states (batch, length, units), and
     the new memory, None without one.  The memory's words have the token type 0.  clamp_len: distances beyond it count
     as equal.
+
+    >>> net = gluonnlp.model.XLNetModel(vocab_size=10, num_layers=2, units=8, hidden_size=16, num_heads=2)
+    >>> net.initialize()
+    >>> words, types = nd.array([[1, 2, 3]]), nd.zeros((1, 3))
+    >>> scores, memory = net(words, types, net.begin_mems(1, 4, mx.cpu()))
+    >>> scores.shape, [m.shape for m in memory]
+    ((1, 3, 10), [(1, 4, 8), (1, 4, 8)])
     """
 
     def __init__(self, *args, prefix=None, params=None, **kwargs):
@@ -117,6 +124,12 @@ class XLNetClassifier(Block):
     """Scores (batch, num_classes) of texts, from an XLNet without decoder.
 
     Called with inputs, token_types and valid_length (batch,): texts stand at the left, their last word is [CLS].
+
+    >>> body = gluonnlp.model.XLNetModel(vocab_size=10, num_layers=1, units=8, hidden_size=16, num_heads=2, use_decoder=False)
+    >>> net = gluonnlp.model.XLNetClassifier(body, units=8, num_classes=3)
+    >>> net.initialize()
+    >>> net(nd.array([[1, 2, 3, 0]]), nd.zeros((1, 4)), nd.array([3])).shape
+    (1, 3)
     """
 
     def __init__(self, xl, units=768, num_classes=2, dropout=0.0, prefix=None, params=None):
@@ -146,6 +159,13 @@ class XLNetForQA(Block):
     and of answers that are not there, a list of two (batch,), and their sum.  With is_eval it gives the
     log-probabilities and places of the start_top_n best beginnings (batch, start_top_n), those of the end_top_n best
     ends of each (batch, end_top_n * start_top_n), and the score that there is no answer (batch,).
+
+    >>> body = gluonnlp.model.XLNetModel(vocab_size=10, num_layers=1, units=8, hidden_size=16, num_heads=2, use_decoder=False)
+    >>> net = gluonnlp.model.XLNetForQA(body, start_top_n=2, end_top_n=2, is_eval=True, units=8)
+    >>> net.initialize()
+    >>> starts, places, ends, end_places, impossible = net(nd.array([[1, 2, 3]]), nd.zeros((1, 3)), nd.array([3]))
+    >>> starts.shape, ends.shape, impossible.shape
+    ((1, 2), (1, 4), (1,))
     """
 
     def __init__(

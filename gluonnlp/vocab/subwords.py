@@ -41,7 +41,15 @@ _functions = Registry("subword function", SubwordFunction)
 
 
 def register_subword_function(subword_cls):
-    """Decorator: makes a SubwordFunction known to `create_subword_function`."""
+    """Decorator: makes a SubwordFunction known to `create_subword_function`.
+
+    >>> @gluonnlp.vocab.register_subword_function
+    ... class Syllables(gluonnlp.vocab.SubwordFunction):
+    ...     def __call__(self, words):
+    ...         return [[len(part) for part in word.split("-")] for word in words]
+    >>> gluonnlp.vocab.create_subword_function("Syllables")(["lan-guage"])
+    [[3, 5]]
+    """
     return _functions.register(subword_cls)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import re
 
@@ -14,7 +15,11 @@ import gluonnlp
 from core import autograd, image, init, lr_scheduler, metric, nd, np, npx, optimizer, recordio, sym
 from gluon import nn, rnn
 from gluon.data.vision import transforms
+from gluonnlp.data import registry as data_registry
+from gluonnlp.embedding import token_embedding
+from gluonnlp.vocab import subwords
 
+_REGISTRIES = data_registry._datasets, data_registry._arguments, subwords._functions, token_embedding._embeddings
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 _NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:e[-+]?\d+)?")
 
@@ -50,6 +55,16 @@ def names() -> dict:
     }  # fmt: skip
 
 
+@contextlib.contextmanager
+def _registries_kept():
+    """What an example registers is gone behind it: other tests count what there is."""
+    before = [(registry, dict(registry)) for registry in _REGISTRIES]
+    yield
+    for registry, known in before:
+        registry.clear()
+        registry.update(known)
+
+
 def failures(name: str, docstring: str) -> str:
     """What the examples of a docstring print that they should not; empty where all is well."""
     test = doctest.DocTestParser().get_doctest(docstring, names(), name, None, None)
@@ -57,6 +72,6 @@ def failures(name: str, docstring: str) -> str:
     mx.random.seed(0)
     onp.random.seed(0)
     runner = doctest.DocTestRunner(Checker(), verbose=False, optionflags=FLAGS)
-    with onp.printoptions(precision=4, suppress=True):
+    with onp.printoptions(precision=4, suppress=True), _registries_kept():
         runner.run(test, out=said.append, clear_globs=True)
     return "".join(said)

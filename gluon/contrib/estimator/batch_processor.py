@@ -8,6 +8,14 @@ class BatchProcessor:
     """Forward and backward passes over a batch (data, label), which is shared among the estimator's contexts.
 
     Both methods give (data, label, prediction, loss), each a list with one array per context.
+
+    >>> from gluon.contrib.estimator import BatchProcessor, Estimator
+    >>> net = nn.Dense(1, in_units=1)
+    >>> net.initialize()
+    >>> estimator = Estimator(net, gluon.loss.L2Loss(), trainer=gluon.Trainer(net.collect_params(), "sgd"))
+    >>> data, label, prediction, loss = BatchProcessor().evaluate_batch(estimator, (nd.ones((4, 1)), nd.ones((4, 1))))
+    >>> prediction[0].shape, loss[0].shape
+    ((4, 1), (4,))
     """
 
     def _get_data_and_label(self, batch, ctx, batch_axis=0):

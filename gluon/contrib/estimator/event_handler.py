@@ -124,7 +124,15 @@ class StoppingHandler(TrainBegin, BatchEnd, EpochEnd):
 
 
 class MetricHandler(EpochBegin, BatchEnd):
-    """Updates metrics with every batch; they begin anew with every epoch."""
+    """Updates metrics with every batch; they begin anew with every epoch.
+
+    >>> from gluon.contrib.estimator import MetricHandler
+    >>> accuracy = metric.Accuracy()
+    >>> handler = MetricHandler([accuracy])
+    >>> handler.batch_end(None, pred=[nd.array([[0.1, 0.9]])], label=[nd.array([1])], loss=[nd.array([0.1])])
+    >>> accuracy.get()
+    ('accuracy', np.float64(1.0))
+    """
 
     def __init__(self, metrics, priority=-1000):
         self.metrics = check_metrics(metrics)
@@ -145,6 +153,18 @@ class MetricHandler(EpochBegin, BatchEnd):
 class ValidationHandler(TrainBegin, BatchEnd, EpochEnd):
     """Calls `eval_fn(val_data=, batch_axis=, event_handlers=)` after every `epoch_period`
     epochs and `batch_period` batches.
+
+    >>> from gluon.contrib.estimator import Estimator, ValidationHandler
+    >>> net = nn.Dense(1, in_units=1)
+    >>> net.initialize()
+    >>> estimator = Estimator(net, gluon.loss.L2Loss(), metric.MSE(), trainer=gluon.Trainer(net.collect_params(), "sgd"))
+    >>> estimator.logger.setLevel("ERROR")
+    >>> batches = gluon.data.DataLoader(gluon.data.ArrayDataset(nd.ones((4, 1)), nd.ones((4, 1))), batch_size=2)
+    >>> seen = []
+    >>> handler = ValidationHandler(batches, lambda val_data, **_: seen.append(len(val_data)), epoch_period=2)
+    >>> estimator.fit(batches, epochs=4, event_handlers=[handler])
+    >>> seen  # the batches of each validation
+    [2, 2]
     """
 
     def __init__(self, val_data, eval_fn, epoch_period=1, batch_period=None, priority=-1000, event_handlers=None):
@@ -449,7 +469,22 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
 
 
 class GradientUpdateHandler(BatchEnd):
-    """Updates the parameters with the gradients of each batch, before all other handlers."""
+    """Updates the parameters with the gradients of each batch, before all other handlers.
+
+    >>> from gluon.contrib.estimator import Estimator, GradientUpdateHandler
+    >>> net = nn.Dense(1, in_units=1, use_bias=False)
+    >>> net.initialize(mx.init.One())
+    >>> trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5})
+    >>> estimator = Estimator(net, gluon.loss.L2Loss(), trainer=trainer)
+    >>> data, label = nd.array([[1]]), nd.array([[3]])
+    >>> with autograd.record():
+    ...     loss = estimator.loss(net(data), label)
+    >>> loss.backward()
+    >>> GradientUpdateHandler().batch_end(estimator, batch=(data, label), loss=[loss])
+    >>> net.weight.data()  # from 1 half of the way to 3
+    [[2.]]
+    <NDArray 1x1 @cpu(0)>
+    """
 
     def __init__(self, priority=-2000):
         self.priority = priority

@@ -81,6 +81,15 @@ class CIFAR10(_DownloadedDataset):
     downloaded if absent and verified; or else the records that MXNet's examples use (`train.rec`, `test.rec`, in `root`
     or in `root/cifar`, or packed in `root/cifar10-rec.tar.gz`), whose images are JPEG-compressed and therefore not
     quite the original ones.
+
+    >>> import os, tempfile
+    >>> root = tempfile.mkdtemp()
+    >>> records = recordio.MXRecordIO(os.path.join(root, "test.rec"), "w")
+    >>> records.write(recordio.pack_img((0, 3, 0, 0), onp.full((32, 32, 3), 50, "uint8"), img_fmt=".png"))
+    >>> records.close()
+    >>> data = gluon.data.vision.CIFAR10(root, train=False)  # of the one picture in test.rec
+    >>> len(data), data[0][0].shape, int(data[0][1])
+    (1, (32, 32, 3), 3)
     """
 
     def __init__(

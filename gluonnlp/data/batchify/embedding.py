@@ -21,6 +21,11 @@ class EmbeddingCenterContextBatchify:
     `window_size` words to both sides within the sentence, or with `reduce_window_size_randomly` a
     random number from 1 to that.  Batches that are not full are dropped.  Order (`shuffle`) and
     windows come from Python's global generator.
+
+    >>> batchify = gluonnlp.data.batchify.EmbeddingCenterContextBatchify(batch_size=2, window_size=1, reduce_window_size_randomly=False, shuffle=False)
+    >>> centres, (weights, rows, words) = next(iter(batchify([[10, 11, 12]])))
+    >>> centres, words  # pairs of a word and a neighbour
+    (array([10, 11]), array([11, 10]))
     """
 
     def __init__(

@@ -79,6 +79,19 @@ class StreamBPTTBatchify:
     Each column reads whole documents, one after the other, in the order that `sampler` ('random' or
     'sequential') gives within a data set; what is shorter is padded.
     last_batch: 'keep' also gives the last pair, in which no column may have a token left to predict.
+
+    >>> vocab = gluonnlp.Vocab(gluonnlp.data.count_tokens("a b c".split()))
+    >>> stream = gluonnlp.data.SimpleDataStream([gluon.data.SimpleDataset([["a", "b", "c"], ["a", "c"]])])
+    >>> batchify = gluonnlp.data.batchify.StreamBPTTBatchify(vocab, seq_len=2, batch_size=2, sampler="sequential")
+    >>> data, target = next(iter(batchify(stream)))
+    >>> data, target
+    (
+    [[4. 4.]
+     [5. 1.]]
+    <NDArray 2x2 @cpu(0)>,
+    [[5. 6.]
+     [6. 1.]]
+    <NDArray 2x2 @cpu(0)>)
     """
 
     def __init__(self, vocab, seq_len, batch_size, sampler="random", last_batch="keep"):

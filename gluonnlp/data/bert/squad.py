@@ -35,6 +35,10 @@ def tokenize_and_align_positions(origin_text, start_position, end_position, toke
     """Cuts words into tokens and moves a span of words (first, last) to tokens.
 
     Gives first and last token, the tokens, the first token of each word, and the word of each token.
+
+    >>> first, last, tokens, starts, words = gluonnlp.data.tokenize_and_align_positions(["in", "New-York"], 1, 1, lambda word: word.split("-"))
+    >>> (first, last), tokens, starts, words
+    ((1, 2), ['in', 'New', 'York'], [0, 1], [0, 1, 1])
     """
     tokens, first_token, word_of_token = [], [], []
     for i, word in enumerate(origin_text):
@@ -67,6 +71,10 @@ def align_position2doc_spans(positions, doc_spans_indices, offset=0, default_val
     """Positions in a document as positions in a window (begin, end), plus `offset`.
 
     Outside of the window they are `default_value`; with `all_in_span` as soon as one is outside.
+
+    >>> window = (10, 20)  # tokens of the document that a window shows
+    >>> gluonnlp.data.align_position2doc_spans([12, 15], window, offset=3), gluonnlp.data.align_position2doc_spans([12, 25], window)
+    ([5, 8], [-1, -1])
     """
     positions = positions if isinstance(positions, list) else [positions]
     begin, end = doc_spans_indices
@@ -80,6 +88,10 @@ def improve_answer_span(doc_tokens, input_start, input_end, tokenizer, orig_answ
     """The first, longest span of tokens within (input_start, input_end) that is the tokenized answer, else the span.
 
     "(1895-1943)" is one word, but the answer may be "1895".
+
+    >>> tokens = "the poet ( 1895 - 1943 )".split()
+    >>> gluonnlp.data.improve_answer_span(tokens, 2, 6, str.split, "1895")
+    (3, 3)
     """
     answer = " ".join(tokenizer(orig_answer_text))
     for start in range(input_start, input_end + 1):
@@ -104,7 +116,14 @@ def check_is_max_context(doc_spans, cur_span_index, position):
 
 
 def convert_squad_examples(record, is_training):
-    """A record of `gluonnlp.data.SQuAD` as a SquadExample, with positions in words when training, else -1."""
+    """A record of `gluonnlp.data.SQuAD` as a SquadExample, with positions in words when training, else -1.
+
+    >>> context = "Ada Lovelace wrote the first program"
+    >>> record = (0, "q1", "Who wrote it?", context, ["Ada Lovelace"], [0], False)
+    >>> example = gluonnlp.data.convert_squad_examples(record, is_training=True)
+    >>> example.start_position, example.end_position, example.doc_tokens[:2]
+    (0, 1, ['Ada', 'Lovelace'])
+    """
     example_id, qas_id, question, paragraph, answers, offsets, *impossible = record
     is_impossible = impossible[0] if impossible else False
     answer, offset = answers[0] if answers else "", offsets[0] if offsets else ""

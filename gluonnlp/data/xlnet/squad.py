@@ -17,6 +17,9 @@ def convert_index(index_map, pos, M=None, is_start=True):
     is_start: whether the beginning of a span is looked for (then the earliest place) or its end (the
     latest).  M: the number of places, for positions behind the last known one.  ValueError when
     nothing is known.
+
+    >>> gluonnlp.data.convert_index([3, None, 5], 0), gluonnlp.data.convert_index([3, None, 5], 1)
+    (3, 4)
     """
     if index_map[pos] is not None:
         return index_map[pos]
@@ -43,6 +46,12 @@ def lcs_match(max_dist, seq1, seq2, max_seq_length=1024, lower=False):
     Gives f, float32 of shape (max(len(seq1), max_seq_length), max(len(seq2), max_seq_length)), with
     the length for the two beginnings up to (i, j), and g, {(i, j): step}: 0 to (i - 1, j), 1 to
     (i, j - 1), 2 for a match, to both.
+
+    >>> lengths, steps = gluonnlp.data.lcs_match(2, "abc", "adc", max_seq_length=3)
+    >>> lengths
+    array([[1., 1., 0.],
+           [1., 1., 1.],
+           [1., 1., 2.]], dtype=float32)
     """
     f = np.zeros((max(len(seq1), max_seq_length), max(len(seq2), max_seq_length)), dtype="float32")
     g = {}
