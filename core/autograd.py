@@ -12,10 +12,10 @@ from core import late_names
 from core.backward import finish, place, refill, run
 from core.base import MXNetError, as_list
 from core.ops.registry import Operator
-from core.tape import Leaf, Node, Scope, attach, busy, engage, is_tracked, state, written
+from core.tape import Application, Leaf, Scope, attach, busy, engage, is_tracked, state, written
 
 __all__ = [  # noqa: F822  get_symbol and NDArray are late names
-    "GRAD_REQS", "Function", "Leaf", "NDArray", "Node", "Scope", "attach", "backward", "busy", "engage", "get_symbol", "grad",
+    "GRAD_REQS", "Function", "Leaf", "NDArray", "Application", "Scope", "attach", "backward", "busy", "engage", "get_symbol", "grad",
     "is_recording", "is_tracked", "is_training", "mark_variables", "pause", "predict_mode", "record", "set_recording",
     "set_training", "state", "train_mode", "written",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from core import storage
 from core.base import MXNetError, as_list
 from core.kernels.formula import OUT
 from core.ops.registry import F, namespace
-from core.tape import Leaf, Node, Scope, state
+from core.tape import Application, Leaf, Scope, state
 
 ZERO = object()  # the gradient of an output of a compiled block that was read where nothing comes back
 
@@ -46,12 +46,12 @@ def run(
         _add(sums, entry, g, targets)
     with Scope(create_graph, train_mode):
         nodes = order(roots, sums.reached)
-        compiled = [node for node in nodes if type(node) is not Node]
+        compiled = [node for node in nodes if type(node) is not Application]
         read = _outputs_read(nodes, compiled, given) if compiled else ()
         waiting, alone = None, ()
         if store is not None:
             waiting, alone = _uses(nodes, sums), _read_once(nodes, sums) if compiled else ()
-            if not any([type(node) is Node and node.op.user_rule is not None for node in nodes]):
+            if not any([type(node) is Application and node.op.user_rule is not None for node in nodes]):
                 _make_room(
                     sums.reached.values(), {id(g._data) for _, g in given.values() if g.stype == "default"}, store
                 )
@@ -62,7 +62,7 @@ def run(
             if heads_of is None and (node.starts or (node.moves and not targets)):
                 heads_of, stepped = [None] * len(node.outputs), not node.starts
             if heads_of is not None and not (targets and _note(sums, node, heads_of, targets) and stop):
-                if type(node) is Node:
+                if type(node) is Application:
                     grads = _apply_rule(node, heads_of, stepped)
                 else:
                     heads_of = [ZERO if h is None and (id(node), k) in read else h for k, h in enumerate(heads_of)]
@@ -136,7 +136,7 @@ def _add(sums: Sums, entry, g, targets) -> None:
             sums.wanted[id(entry), -1] = total
 
 
-def order(roots, reached: dict) -> list[Node]:
+def order(roots, reached: dict) -> list[Application]:
     """Nodes such that each one comes before the nodes that its inputs came from; leaves are put into `reached`."""
     found, seen = [], set()
     stack = [(r, False) for r in roots]
@@ -163,7 +163,7 @@ def order(roots, reached: dict) -> list[Node]:
     return found
 
 
-def _note(sums: Sums, node: Node, heads: list, targets: set) -> bool:
+def _note(sums: Sums, node: Application, heads: list, targets: set) -> bool:
     """Keeps the gradients of a node's outputs that the caller asked for; whether it asked for any."""
     asked = [k for k in range(len(heads)) if (id(node), k) in targets]
     for k in asked:
@@ -172,7 +172,7 @@ def _note(sums: Sums, node: Node, heads: list, targets: set) -> bool:
     return bool(asked)
 
 
-def _outputs_read(nodes: Sequence[Node], compiled: Sequence[Node], heads) -> set[tuple]:
+def _outputs_read(nodes: Sequence[Application], compiled: Sequence[Application], heads) -> set[tuple]:
     """Outputs, by their places, that heads depend on, of compiled blocks in which gradients may start."""
     if not any([node.starts for node in compiled]):
         return set()
@@ -183,7 +183,7 @@ def _outputs_read(nodes: Sequence[Node], compiled: Sequence[Node], heads) -> set
 # The rule of one node
 
 
-def _apply_rule(node: Node, heads: list, stepped: bool = False) -> Sequence:
+def _apply_rule(node: Application, heads: list, stepped: bool = False) -> Sequence:
     """Gradients with respect to the inputs of a node; stepped: none is needed."""
     op = node.op
     if node.saved_inputs is None:
@@ -227,7 +227,7 @@ _READ = {
 }
 
 
-def _shape(node: Node, i: int) -> tuple | None:
+def _shape(node: Application, i: int) -> tuple | None:
     shape = node.shapes[i] if i < len(node.shapes) else None  # an optional input that was left out may have no place
     return None if shape is None else tuple(shape)
 
@@ -239,7 +239,7 @@ def zeros_head(kind: type, description: tuple, ctx):
     return kind._wrap(storage.zeros_of(description), ctx)
 
 
-def _context(node: Node):
+def _context(node: Application):
     for saved in node.saved_inputs.values():
         return saved[4]
     for saved in node.saved_outputs.values():
@@ -247,7 +247,7 @@ def _context(node: Node):
     return None
 
 
-def _restore(node: Node, i: int):
+def _restore(node: Application, i: int):
     """The array that was input `i`, as it was, with its own history."""
     tensor, version, entry, kind, ctx, array = node.saved_inputs[i]
     if tensor is None:
@@ -272,7 +272,7 @@ def _changed(tensor, version: int) -> bool:
     return tensor._version != version and tensor._version != getattr(tensor, "meant", None)
 
 
-def _restore_output(node: Node, k: int):
+def _restore_output(node: Application, k: int):
     tensor, version, ctx = node.saved_outputs[k]
     if _changed(tensor, version):
         raise MXNetError(
@@ -305,7 +305,7 @@ def _make_room(leaves: Collection[Leaf], given: set[int], vacated: list[Leaf]) -
                     vacated.append(leaf)
 
 
-def _uses(nodes: Sequence[Node], sums: Sums) -> dict[int, int]:
+def _uses(nodes: Sequence[Application], sums: Sums) -> dict[int, int]:
     """How often each array whose hook waits for its gradient is read; nothing where no array has a hook."""
     sums.hooks = {leaf.hook: None for leaf in sums.reached.values() if leaf.hook is not None}
     if not sums.hooks:
@@ -320,7 +320,7 @@ def _uses(nodes: Sequence[Node], sums: Sums) -> dict[int, int]:
     return counts
 
 
-def _read_once(nodes: Sequence[Node], sums: Sums) -> set[int]:
+def _read_once(nodes: Sequence[Application], sums: Sums) -> set[int]:
     """Marked arrays that one compiled block alone reads, so that what it finds is the whole gradient; by id."""
     counts: dict[int, int] = dict.fromkeys(sums.leaves, 1)
     for node in nodes:
@@ -342,7 +342,7 @@ def _early(node, sums: Sums, alone) -> Callable:
     return store
 
 
-def _done(node: Node, waiting: dict[int, int], sums: Sums) -> None:
+def _done(node: Application, waiting: dict[int, int], sums: Sums) -> None:
     """After a node: stores the gradients of marked arrays that no node before it reads."""
     for parent in node.parents:
         if type(parent) is Leaf and id(parent) in waiting:

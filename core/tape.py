@@ -1,7 +1,7 @@
 """The tape: what is recorded of the operators that read tracked arrays, and whether this thread records.
 
-Inside `record()` every operator that reads a tracked array puts a `Node` on the tape; nodes hold their parents, so the
-tape lives exactly as long as the arrays that need it.
+Inside `record()` every operator that reads a tracked array puts an `Application` on the tape; these hold their parents,
+so the tape lives exactly as long as the arrays that need it.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Leaf:
         self.fresh = False  # whether a backward pass has written the gradient since the last update
 
 
-class Node:
+class Application:
     """One application of an operator: what its gradient rule will read, and where its inputs came from."""
 
     __slots__ = (
@@ -123,7 +123,7 @@ def attach(op: Operator, attrs: dict, inputs: Sequence, outputs: Sequence, reser
         parents.append(entry)
     if not tracked:
         return
-    node = Node()
+    node = Application()
     node.op, node.attrs, node.kind, node.reserve, node.parents = op, attrs, type(outputs[0]), reserve, parents
     kept_inputs, kept_outputs, wants_kinds = op.kept(len(inputs))
     node.shapes = [None if x is None else x._data.shape for x in inputs]
@@ -147,7 +147,7 @@ def attach(op: Operator, attrs: dict, inputs: Sequence, outputs: Sequence, reser
 
 def attach_rule(op: Operator, attrs: dict, inputs: Sequence, output, rule: Callable) -> None:
     """Puts one application on the tape whose gradients `rule(output gradient)` gives: it has what it reads."""
-    node = Node()
+    node = Application()
     node.op = copy.copy(op)
     node.op.rule, node.op.reads, node.op.formula = rule, [("head", 0)], None
     node.attrs, node.kind, node.reserve, node.kinds = attrs, type(inputs[0])._dense_kind, None, None

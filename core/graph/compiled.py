@@ -329,7 +329,7 @@ class Plan:
         for k in self._views:
             outputs[k]._data = storage.apart(outputs[k]._data)
         if self.backward is not None and state.recording:
-            node = _Node(self, leaves, outputs, saved, keys)
+            node = _Call(self, leaves, outputs, saved, keys)
             for k in self._heads:
                 outputs[k]._entry = (node, k)
             for k in self._aside:
@@ -400,7 +400,7 @@ class Plan:
         return [arrays[v] for v in graph.tracked], expression
 
 
-class _Node(autograd.Node):
+class _Call(autograd.Application):
     """One call of a plan on the tape."""
 
     __slots__ = ("_keys", "_leaves", "_plan", "_versions")

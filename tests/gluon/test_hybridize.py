@@ -466,7 +466,7 @@ def test_gradients_are_stored_as_soon_as_they_are_known(monkeypatch):
     net.initialize()
     net.hybridize()
     stored, done = [], []
-    node = graph.Compiled.__call__.__globals__["_Node"]
+    node = graph.Compiled.__call__.__globals__["_Call"]
     store, rule = backward._store, node.apply_rule
     monkeypatch.setattr(backward, "_store", lambda leaf, *found: (stored.append(leaf), store(leaf, *found)))
     monkeypatch.setattr(node, "apply_rule", lambda *args: (rule(*args), done.append(len(stored)))[0])
