@@ -2,7 +2,7 @@
 
     python scripts/launch.py -n 2 scripts/image_classification/train_mnist.py --kv-store dist_sync
 
-Each process finds its number in RANK, the number of all in WORLD_SIZE. When one fails, the others get a few seconds to
+All training programs take it: `scripts.common.parallel`. Each process finds its number in RANK, the number of all in WORLD_SIZE. When one fails, the others get a few seconds to
 say what they miss, and are ended. On several machines torchrun starts them, in the same folder of each:
 
     python scripts/launch.py -n 16 --launcher ssh -H hosts scripts/image_classification/train_mnist.py ...

@@ -21,12 +21,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 from core import autograd, nd
-from gluon import Trainer
 from gluon.finetune import decay_weights_only
 from gluon.loss import SoftmaxCrossEntropyLoss
-from gluon.utils import clip_global_norm
 from gluoncv.data.base import DATASETS as HOME
 from scripts.action_recognition import videos
+from scripts.common import parallel
 from scripts.common.devices import contexts, spread
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
@@ -65,7 +64,10 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         "momentum": args.momentum,
         "begin_num_update": args.resume_epoch * updates,
     }
-    trainer = Trainer(net.collect_params(), "nag" if args.slowfast else "sgd", optimizer, kvstore=args.kvstore)
+    trainer = parallel.trainer(
+        args, net.collect_params(), "nag" if args.slowfast else "sgd", optimizer,
+        clip_global_norm=args.clip_grad if args.clip_grad > 0 else None,
+    )  # fmt: skip
     watch_overflow(trainer, args.dtype)
     if args.resume_states:
         trainer.load_states(args.resume_states)
@@ -84,7 +86,6 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
 def train(args, run, epoch: int, net, trainer, batches, devices) -> dict[str, float]:
     """Trains for an epoch, with a step after every --accumulate batches, and gives its means."""
     loss = SoftmaxCrossEntropyLoss(sparse_label=not args.label_smoothing)
-    trained = [p for p in net.collect_params().values() if p.grad_req != "null"]
     means, accuracy = Means(run, args.log_interval), mx.metric.Accuracy()
     waiting = 0
     for count, (data, label) in enumerate(run.progress(batches, f"epoch {epoch}"), 1):
@@ -101,9 +102,6 @@ def train(args, run, epoch: int, net, trainer, batches, devices) -> dict[str, fl
         accuracy.update([y for _, y in pieces], outputs)
         if count % args.accumulate and count < len(batches):
             continue
-        if args.clip_grad > 0:
-            for device in devices:
-                clip_global_norm([p.grad(device) for p in trained], args.clip_grad * waiting)
         trainer.step(waiting)
         waiting = 0
         if args.accumulate > 1:
@@ -155,7 +153,6 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--max-distort", type=int, default=1, help="how far apart in --scale-ratios height and width may be")
     add("--train-only", action="store_true", help="no tests")
     add_untrained_argument(parser)
-    add("--kvstore", default="device", help="how gradients of devices are summed (default: %(default)s)")
     add("--resume-epoch", type=int, default=0, help="epochs that --resume-params has had")
     add("--resume-states", help="file of the optimizer's states to begin with")
     add("--save-frequency", dest="save_interval", type=int, default=10, help="keep parameters every N-th epoch")

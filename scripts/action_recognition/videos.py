@@ -10,6 +10,7 @@ from gluoncv.data import HMDB51, UCF101, Kinetics400, SomethingSomethingV2, Vide
 from gluoncv.data.dataloader import tsn_mp_batchify_fn
 from gluoncv.data.transforms import video
 from gluoncv.model_zoo import get_model
+from scripts.common import parallel
 from scripts.common.devices import add_count_argument, settle
 from scripts.common.foreign import add_idle_arguments
 from scripts.common.precision import add_dtype_argument
@@ -159,7 +160,7 @@ def _through(steps, frames):
 
 def loader(dataset, batch_size: int, workers: int, train: bool = False, prefetch: int | None = None) -> DataLoader:
     """Batches of clips (B clips, 3, [frames,] height, width), those of a video together, and of classes (B,)."""
-    return DataLoader(
+    return (parallel.loader if train else DataLoader)(
         dataset,
         batch_size,
         shuffle=train,

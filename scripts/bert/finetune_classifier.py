@@ -28,6 +28,7 @@ from scripts.bert.deployment import (
 from scripts.bert.pretrained import add_bert_arguments, pretrained, settle_bert_arguments
 from scripts.bert.text_classifier import TextClassifier
 from scripts.bert.tuning import add_tuning_arguments, train, trainer
+from scripts.common import parallel
 from scripts.common.devices import context_of, contexts, spread
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
@@ -96,7 +97,7 @@ def tune(run: Run, classifier, task, devices: list[mx.Context]) -> dict:
         run.epoch_done(epoch, metrics, samples=len(parts["train"]))
         last_best = best(run.record.facts["epochs"], dev[0])["epoch"]
         if last_best == epoch:
-            classifier.save(args.output_dir)
+            parallel.on_first(classifier.save, args.output_dir)
         if args.early_stop and epoch - last_best >= args.early_stop:
             run.record.say(f"the dev part has not gained for {args.early_stop} epochs")
             break

@@ -31,6 +31,7 @@ from scripts.bert.deployment import (
 )  # fmt: skip
 from scripts.bert.pretrained import add_bert_arguments, pretrained, settle_bert_arguments
 from scripts.bert.tuning import add_tuning_arguments, train, trainer
+from scripts.common import parallel
 from scripts.common.devices import context_of
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
@@ -75,7 +76,8 @@ def main(argv: list[str] | None = None) -> dict:
         answers = answered(net, records["dev"], windows["dev"], pad, args, context)
         found = {record[1]: text for record, text in zip(records["dev"], answers, strict=True)}
         args.output_dir.mkdir(parents=True, exist_ok=True)
-        write_bytes(args.output_dir / "predictions.json", json.dumps(found, ensure_ascii=False, indent=1).encode())
+        text = json.dumps(found, ensure_ascii=False, indent=1)
+        parallel.on_first(write_bytes, args.output_dir / "predictions.json", text.encode())
         return squad.quality(answers, [record[4] for record in records["dev"]])
 
     if args.only_calibration:
@@ -103,7 +105,7 @@ def main(argv: list[str] | None = None) -> dict:
         metrics = train(run, net, batches, loss_of, learner)
         metrics |= quality()
         run.epoch_done(epoch, metrics, samples=len(windows["train"]))
-        net.save_parameters(str(args.output_dir / "net.params"))
+        parallel.on_first(net.save_parameters, str(args.output_dir / "net.params"))
     return run.finish("exact_match", "f1")
 
 
@@ -134,7 +136,7 @@ def batched(windows: list[squad.Window], pad: int, batch_size: int, *, shuffle: 
     if shuffle:
         lengths = [len(w.tokens) for w in windows]
         sampler = nlp.data.SortedBucketSampler(lengths, batch_size, mult=20, shuffle=True)
-        return DataLoader(samples, batch_sampler=sampler, batchify_fn=together)
+        return DataLoader(samples, batch_sampler=parallel.shared(sampler), batchify_fn=together)
     return DataLoader(samples, batch_size=batch_size, batchify_fn=together)
 
 

@@ -22,9 +22,11 @@ import numpy as np
 import core as mx
 import gluonnlp as nlp
 from core import autograd
+from core.kvstore import processes
 from gluon.loss import SoftmaxCrossEntropyLoss
 from scripts.bert import pretraining
 from scripts.bert.tuning import rising_and_falling
+from scripts.common import parallel
 from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
@@ -58,16 +60,19 @@ def main(argv: list[str] | None = None) -> dict:
         net.collect_params().setattr("grad_req", "add")
     if args.hybridize:
         net.hybridize(static_alloc=True)
+    share = max(args.total_batch_size // processes.count(), 1)
     trainer = rising_and_falling(net, args.num_steps, args, wd=0.01)
     for epoch in run.epochs(-(-args.num_steps // args.log_interval), net, trainer):
         steps = min(args.log_interval, args.num_steps - (epoch - 1) * args.log_interval)
-        rows = [np.random.randint(len(arrays["input_ids"]), size=args.total_batch_size) for _ in range(steps)]
+        rows = [np.random.randint(len(arrays["input_ids"]), size=share) for _ in range(steps)]
         metrics = train(net, arrays, run.progress(rows, f"epoch {epoch}"), trainer, context, args.accumulate)
         if held is not None:
             metrics |= test(net, held, args.total_batch_size_eval, context)
         run.epoch_done(epoch, metrics, samples=steps * args.total_batch_size)
         shapes = {"bert_model": args.model, **settings}
-        keep(args.output_dir, net, vocab, {"shapes": shapes, "merges": None, "lower": not args.cased})
+        parallel.on_first(
+            keep, args.output_dir, net, vocab, {"shapes": shapes, "merges": None, "lower": not args.cased}
+        )
     shown = ("masked_loss", "masked_accuracy", "next_loss", "next_accuracy")
     return run.finish(*shown, *(f"eval_{name}" for name in shown if held is not None))
 
@@ -86,7 +91,7 @@ def train(net, arrays: dict[str, np.ndarray], batches, trainer, context, accumul
             loss.backward()
             sums += counted()
         trainer.allreduce_grads()
-        nlp.utils.clip_grad_global_norm(parameters, accumulate)
+        nlp.utils.clip_grad_global_norm(parameters, accumulate * processes.count())
         trainer.update(accumulate)
         if accumulate > 1:
             net.collect_params().zero_grad()

@@ -11,6 +11,7 @@ import numpy as np
 
 from gluon.data import DataLoader
 from gluonnlp.data import SortedBucketSampler, batchify
+from scripts.common import parallel
 
 OUTSIDE = "O"
 
@@ -61,8 +62,9 @@ def batches(samples: list[tuple], pad: int, batch_size: int, *, shuffle: bool) -
         *(batchify.Stack("float32") for _ in samples[0][3:]),
     )
     return DataLoader(
-        [(tokens, len(tokens), *rest) for tokens, *rest in samples], batch_sampler=sampler, batchify_fn=together
-    )
+        [(tokens, len(tokens), *rest) for tokens, *rest in samples],
+        batch_sampler=parallel.shared(sampler) if shuffle else sampler, batchify_fn=together,
+    )  # fmt: skip
 
 
 def named(scores, mask, names: Sequence[str]) -> list[list[str]]:

@@ -10,6 +10,7 @@ from gluon.data import DataLoader
 from gluonnlp.data import batchify
 from scripts.bert.pretrained import Pretrained
 from scripts.bert.tuned import Tuned
+from scripts.common import parallel
 
 
 class TextClassifier(Tuned):
@@ -55,4 +56,4 @@ def padded_batches(
     sampler = nlp.data.SortedBucketSampler([len(s[0]) for s in samples], batch_size, mult=20, shuffle=shuffle)
     tokens, segments = (batchify.Pad(pad_val=value, dtype="int32", round_to=round_to) for value in padding)
     together = batchify.Tuple(tokens, batchify.Stack("float32"), segments, batchify.Stack("float32"))
-    return DataLoader(samples, batch_sampler=sampler, batchify_fn=together)
+    return DataLoader(samples, batch_sampler=parallel.shared(sampler) if shuffle else sampler, batchify_fn=together)

@@ -11,8 +11,10 @@ import core as mx
 import gluonnlp as nlp
 from core import autograd
 from core.contrib import amp
+from core.kvstore import processes
 from gluon import Trainer
 from gluon.finetune import decay_weights_only
+from scripts.common import parallel
 from scripts.common.devices import add_gpu_argument
 from scripts.common.means import Means
 from scripts.common.precision import add_dtype_argument, backward, watch_overflow
@@ -66,7 +68,7 @@ def trainer(args: argparse.Namespace, net, samples: int) -> Trainer:
     """The trainer of `net` for `samples` a pass; --epochs becomes the passes that --training_steps takes, where that is given."""
     if args.accumulate > 1:
         net.collect_params().setattr("grad_req", "add")
-    steps = -(-samples // (args.batch_size * args.accumulate))
+    steps = max(-(-samples // (args.batch_size * args.accumulate)) // processes.count(), 1)
     if args.training_steps:
         args.epochs = -(-args.training_steps // steps)
     return rising_and_falling(net, args.training_steps or args.epochs * steps, args, epsilon=args.epsilon, wd=args.wd)
@@ -78,7 +80,7 @@ def rising_and_falling(net, steps: int, args: argparse.Namespace, **settings) ->
     warmup = int(args.warmup_ratio * steps)
     schedule = mx.lr_scheduler.PolyScheduler(steps, base_lr=args.lr, pwr=1, final_lr=0, warmup_steps=warmup)
     settings |= {"learning_rate": args.lr, "lr_scheduler": schedule}
-    made = Trainer(net.collect_params(), args.optimizer, settings, update_on_kvstore=False)
+    made = parallel.trainer(args, net.collect_params(), args.optimizer, settings, update_on_kvstore=False)
     watch_overflow(made, args.dtype)
     return made
 
@@ -102,7 +104,7 @@ def train(run: Run, net, batches, loss_of: Callable, trainer: Trainer) -> dict[s
             if run.args.dtype == "float16":
                 amp.unscale(trainer)
             trainer.allreduce_grads()
-            nlp.utils.clip_grad_global_norm(parameters, 1)
+            nlp.utils.clip_grad_global_norm(parameters, processes.count())
             trainer.update(accumulate)
             if accumulate > 1:
                 net.collect_params().zero_grad()

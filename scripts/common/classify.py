@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 
 from core import autograd, metric
 from core.context import Context
-from core.kvstore import processes
 from scripts.common.devices import spread
 from scripts.common.means import Means
 
@@ -18,14 +17,12 @@ def train_epoch(
     loss_function,
     context: Context | list[Context],
     after_step: Callable[[], None] = lambda: None,
-    workers: int = 1,
     means: Means | None = None,
 ) -> dict[str, float]:
     """One pass of training; the mean loss, and the accuracy on the way. `after_step` may restrain the weights,
     `means` says how it goes.
 
     context: or several, which share each batch.
-    workers: how many processes train together, each with batches of one size; loss and accuracy are those of all.
     """
     loss_sum, accuracy = metric.Loss(), metric.Accuracy()
     for batch in batches:
@@ -34,14 +31,12 @@ def train_epoch(
             outputs = [net(*inputs) for *inputs, _ in pieces]
             losses = [loss_function(output, label) for output, (*_, label) in zip(outputs, pieces, strict=True)]
         autograd.backward(losses)
-        trainer.step(batch[-1].shape[0] * workers)
+        trainer.step(batch[-1].shape[0])
         after_step()
         loss_sum.update(None, losses)
         if means is not None:
             means.add(loss=losses)
         accuracy.update([label for *_, label in pieces], outputs)
-    if workers > 1:
-        loss_sum, accuracy = processes.sum_metric(loss_sum), processes.sum_metric(accuracy)
     return {"loss": loss_sum.get()[1], "train_accuracy": accuracy.get()[1]}
 
 

@@ -7,15 +7,14 @@ import glob
 
 import core as mx
 from core import autograd
-from gluon import Trainer, nn
+from gluon import nn
 from gluon.contrib.nn import SyncBatchNorm
-from gluon.data import DataLoader
 from gluon.loss import HuberLoss, SigmoidBinaryCrossEntropyLoss, SoftmaxCrossEntropyLoss
 from gluoncv.data import batchify
 from gluoncv.data.transforms.presets import rcnn as presets
 from gluoncv.model_zoo import get_model
 from gluoncv.model_zoo.rcnn.losses import RegionLosses
-from scripts.common import packaged
+from scripts.common import packaged, parallel
 from scripts.common.devices import settle
 from scripts.common.foreign import add_refused_argument
 from scripts.common.means import Means
@@ -93,7 +92,6 @@ def add_arguments(parser: argparse.ArgumentParser, masks: bool = False) -> None:
     add("--val-interval", type=int, default=1, help="epochs from test to test (default: %(default)s)")
     add("--no-pretrained-base", action="store_true", help="begin with random numbers instead of published weights")
     add("--pretrained-base", help="file, folder or name of weights that the body begins with")
-    add("--kv-store", default="device", help="how gradients of devices are summed (default: %(default)s)")
     add("--executor-threads", type=int, default=1, help="means nothing here: devices compute side by side anyway")
     add_refused_argument(parser, "--horovod", "--gpus 0,1 trains on several devices")
     add("--verbose", action="store_true", help="say which parameters are trained")
@@ -199,8 +197,8 @@ def train(args, run: Run, net, pictures, devices, test, masks: bool = False, beg
     transform = getattr(presets, f"{kind}DefaultTrainTransform")(
         net.short, net.max_size, net, ashape=net.ashape, multi_stage=net.num_stages > 1
     )
-    batches = DataLoader(
-        pictures.transform(transform), args.batch_size, shuffle=True, last_batch="rollover",
+    batches = parallel.loader(
+        pictures.transform(transform), args.batch_size, last_batch="rollover",
         num_workers=args.num_workers,
         batchify_fn=getattr(batchify, f"{kind}TrainBatchify")(net, num_shards=len(devices)),
     )  # fmt: skip
@@ -216,7 +214,7 @@ def train(args, run: Run, net, pictures, devices, test, masks: bool = False, beg
         "begin_num_update": args.start_epoch * len(batches),
         **({"clip_gradient": args.clip_gradient} if args.clip_gradient > 0 else {}),
     }
-    trainer = Trainer(net.collect_train_params(), "sgd", optimizer, kvstore=args.kv_store)
+    trainer = parallel.trainer(args, net.collect_train_params(), "sgd", optimizer)
     if args.verbose:
         run.record.say(f"trained: {', '.join(net.collect_train_params())}")
     watch_overflow(trainer, args.dtype)

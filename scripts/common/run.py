@@ -12,8 +12,9 @@ so far (`scripts.common.checkpoints`). It is a folder that appears under its fin
 digests of its files; one that was damaged later is passed over. The last `--keep` of them stay. Nothing in it is
 executed on loading.
 
-Of several processes (`scripts/launch.py`) the first one writes the record and the checkpoints, to which each adds the
-states of its own random generators; their seeds differ by their number.
+Of several processes (`scripts.common.parallel`) the first one writes the record, whose metrics are means over them, and
+the checkpoints, to which each adds the states of its random generators, which differ from the first epoch on. Another
+number of processes may go on: the order of the samples is drawn by the first, and new ones seed their own generators.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from tqdm import tqdm
 from core import random as core_random
 from core.files.atomic import write_bytes
 from core.kvstore import processes
-from scripts.common import checkpoints
+from scripts.common import checkpoints, parallel
 from scripts.common.checkpoints import latest, read_state
 from scripts.common.record import LOGS, ROOT, Record
 from scripts.common.spread import show
@@ -54,13 +55,15 @@ FREE = {
     "num_data_workers",
     "data_dir",
     "output_dir",
+    "kv_store",
 }
 
 
 def add_run_arguments(parser: argparse.ArgumentParser, run: str, *names: str, seed: int = 0) -> None:
-    """Adds --seed, --resume, --run (under further `names`, too), --save-dir and --log-dir,
+    """Adds --seed, --resume, --run (under further `names`, too), --save-dir, --log-dir and --kv-store,
     which every training program has.
     """
+    parallel.add_store_argument(parser)
     parser.add_argument("--seed", type=int, default=seed, help="seed of everything random (default: %(default)s)")
     parser.add_argument(
         "--resume",
@@ -116,11 +119,11 @@ class Run:
         self.record = Record(task, args.run, seed=args.seed, data=data, folder=args.log_dir)
         self.folder = args.save_dir or ROOT / "checkpoints" / task / args.run
         self._done: int | None = None
+        self._net = None
         self.seed(args.seed)
 
     def seed(self, seed: int) -> None:
-        """Seeds every generator, differently in every process."""
-        seed += processes.rank()
+        """Seeds every generator, alike in all processes: each makes the same networks and splits of data."""
         core_random.seed(seed)
         np.random.seed(seed)
         random.seed(seed)
@@ -133,8 +136,10 @@ class Run:
 
         Raises SystemExit when the checkpoint was made with other arguments.
         """
+        self._net = net
         if self._done is None:
             self._done = self._begin()
+        self._seed_apart(max(first, self._done + 1))
         if first <= self._done <= count:
             self._restore(latest(self.folder), net, trainer)
         elif isinstance(self.args.resume, str):
@@ -145,12 +150,17 @@ class Run:
             self._save(epoch, net, trainer)
 
     def progress(self, batches: Iterable, title: str) -> Iterable:
-        """`batches` with a bar on the terminal; without a terminal just `batches`."""
+        """The batches to train on, with a bar on the terminal; without a terminal just `batches`.
+
+        After the last one processes share moving statistics.
+        """
+        batches = batches if processes.count() == 1 else parallel.Averaging(batches, self._net)
         return tqdm(batches, desc=title, leave=False, disable=None if self.record.leads else True)
 
     def epoch_done(self, epoch: int, metrics: dict[str, float], samples: int) -> None:
         """Writes the row of an epoch; `samples` is how many were trained on."""
         seconds = time.perf_counter() - self._epoch_started
+        metrics = parallel.mean_over_processes(metrics)
         self.record.facts["epochs"].append({"epoch": epoch} | metrics)
         self.record.facts["times"].setdefault("epochs", []).append(round(seconds, 3))
         self.record.say(f"epoch {epoch}: {_show(metrics)}", f"{seconds:.1f} s, {samples / seconds:.0f} samples/s")
@@ -210,12 +220,6 @@ class Run:
         self._refuse_other_arguments(facts["arguments"])
         if facts["data"] != self.record.facts["data"]:
             raise SystemExit(f"the checkpoint in {self.folder} was made from other data: their SHA-256 differ")
-        count = state.get("processes", 1)  # runs of one process did not always say so
-        if count != processes.count():
-            raise SystemExit(
-                f"the checkpoint in {self.folder} was made by {count} processes, now there are {processes.count()}: "
-                "start as many, or give another --save-dir"
-            )
         self.record.restore(state["record"])
         if self.record.leads:
             print(f"resumed after epoch {state['epoch']} from {checkpoint}", flush=True)
@@ -224,7 +228,13 @@ class Run:
     def _restore(self, checkpoint: Path, net, trainer) -> None:
         net.load_parameters(str(checkpoint / "net.params"))
         trainer.load_states(str(checkpoint / "trainer.states"))
-        _set_random_state(json.loads(_of_process(checkpoint).read_text()))
+        if _of_process(checkpoint).exists():  # not where there were fewer processes
+            _set_random_state(json.loads(_of_process(checkpoint).read_text()))
+
+    def _seed_apart(self, epoch: int) -> None:
+        """From here on each process draws numbers of its own; the first one goes on with those it has."""
+        if processes.rank() > 0:
+            self.seed(self.args.seed + processes.rank() + (epoch << 16))
 
     def _arguments(self) -> dict:
         """The arguments that decide the numbers, as they look after a round trip through JSON.
@@ -235,7 +245,7 @@ class Run:
         return {name: value for name, value in given if name not in FREE and not _is_path(value)}
 
     def _refuse_other_arguments(self, before: dict) -> None:
-        now = self._arguments()
+        now, before = self._arguments(), {name: value for name, value in before.items() if name not in FREE}
         changed = [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
         if changed:
             raise SystemExit(

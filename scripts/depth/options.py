@@ -9,6 +9,7 @@ import core as mx
 from gluoncv.data.base import DATASETS
 from gluoncv.data.kitti.kitti_dataset import KITTIOdomDataset, KITTIRAWDataset
 from gluoncv.data.kitti.kitti_utils import readlines
+from scripts.common.devices import own_gpus
 
 SETS = {"kitti": KITTIRAWDataset, "kitti_odom": KITTIOdomDataset}
 KITTI = Path(DATASETS).expanduser() / "kitti"
@@ -46,7 +47,7 @@ def add_shared_arguments(parser: argparse.ArgumentParser, batch_size: int) -> No
 
 def device_of(args: argparse.Namespace) -> mx.Context:
     """What --gpu and --no_gpu say."""
-    return mx.cpu() if args.gpu is None or args.no_gpu else mx.gpu(args.gpu)
+    return mx.cpu() if args.gpu is None or args.no_gpu else mx.gpu(*own_gpus([args.gpu]))
 
 
 def listed(args: argparse.Namespace, split: str, part: str) -> list[str]:

@@ -17,12 +17,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from core import autograd
-from gluon import Trainer
 from gluon.data import DataLoader
 from gluoncv.data.kitti.kitti_utils import dict_batchify_fn
 from gluoncv.model_zoo import MonoDepth2PoseNet, get_model
 from gluoncv.model_zoo.monodepthv2.layers import disp_to_depth
 from gluoncv.utils import LRScheduler
+from scripts.common import parallel
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
 from scripts.common.means import Means
@@ -44,7 +44,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     train_set = data_set(args, listed(args, args.split, "train"), frames, train=True)
     test_set = data_set(args, listed(args, args.split, "val"), [0])
     loading = {"batchify_fn": dict_batchify_fn, "num_workers": args.num_workers}
-    batches = DataLoader(train_set, args.batch_size, shuffle=True, last_batch="discard", **loading)
+    batches = parallel.loader(train_set, args.batch_size, last_batch="discard", **loading)
 
     nets = networks(args, frames, device)
     if args.hybridize:
@@ -55,7 +55,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     )  # fmt: skip
     begun = args.start_epoch * len(batches)
     optimizer = {"lr_scheduler": rate, "learning_rate": args.learning_rate, "begin_num_update": begun}
-    trainer = Trainer(nets.collect_params(), "adam", optimizer)
+    trainer = parallel.trainer(args, nets.collect_params(), "adam", optimizer)
     criterion = Reprojection(args, args.batch_size, device)
 
     for epoch in run.epochs(args.num_epochs, nets, trainer, first=args.start_epoch + 1):

@@ -18,11 +18,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 from core import autograd, nd
-from gluon import Trainer
-from gluon.data import DataLoader, Dataset
+from gluon.data import Dataset
 from gluon.data.vision import transforms
 from gluon.loss import L1Loss, L2Loss
 from gluoncv.utils import LRScheduler, LRSequential
+from scripts.common import parallel
+from scripts.common.devices import own_gpus
 from scripts.common.flags import Parser
 from scripts.common.means import Means
 from scripts.common.program import program
@@ -36,12 +37,10 @@ from scripts.gan.pictures import Folder, save_grid
 @program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
-    device = mx.gpu(int(args.gpu_ids)) if args.gpu_ids else mx.cpu()
+    device = mx.gpu(*own_gpus([int(args.gpu_ids)])) if args.gpu_ids else mx.cpu()
     run = Run("gan", args, data={})
     pictures = Unpaired(*(Folder(args.dataroot / f"train{kind}", augmentation(args)) for kind in "AB"))
-    batches = DataLoader(
-        pictures, args.batchSize, shuffle=True, last_batch="discard", num_workers=args.workers
-    )  # fmt: skip
+    batches = parallel.loader(pictures, args.batchSize, last_batch="discard", num_workers=args.workers)
     layers = args.n_layers_D if args.which_model_netD == "n_layers" else 3
     generators = {
         f"to_{kind}": generator(args.which_model_netG, args.output_nc, args.ngf, not args.no_dropout) for kind in "BA"
@@ -53,7 +52,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     for name, members in (("generators", generators), ("discriminators", discriminators)):
         parameters = [p for net in members.values() for p in net.collect_params().values()]
         optimizer = {"beta1": args.beta1, "learning_rate": args.lr, "lr_scheduler": schedule(args, len(batches))}
-        trainers[name] = Trainer(parameters, "adam", optimizer)
+        trainers[name] = parallel.trainer(args, parameters, "adam", optimizer)
 
     for epoch in run.epochs(args.niter + args.niter_decay, nets, Trainers(**trainers), first=args.epoch_count):
         means, pools = Means(run, args.log_interval), [Pool(args.pool_size) for _ in "AB"]
@@ -64,7 +63,8 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
             means.add(**losses, discriminator_loss=found)
         run.epoch_done(epoch, means.row(), samples=len(pictures))
         shown = [a, nets.to_B(a), nets.to_A(nets.to_B(a)), b, nets.to_A(b), nets.to_B(nets.to_A(b))]
-        save_grid(args.experiment / f"turned_{epoch:04d}.png", nd.concat(*(x[:1] for x in shown), dim=0), columns=3)
+        sheet = nd.concat(*(x[:1] for x in shown), dim=0)
+        parallel.on_first(save_grid, args.experiment / f"turned_{epoch:04d}.png", sheet, columns=3)
     return run.finish("cycle_loss", "generator_loss", "discriminator_loss")
 
 

@@ -20,10 +20,9 @@ import numpy as np
 
 import core as mx
 from core import autograd, image, nd
-from gluon import Trainer
-from gluon.data import DataLoader
 from gluon.loss import SigmoidBinaryCrossEntropyLoss
 from gluoncv.model_zoo import get_model
+from scripts.common import parallel
 from scripts.common.devices import add_count_argument, add_numbers_argument, contexts, spread
 from scripts.common.flags import Parser
 from scripts.common.means import Means
@@ -45,13 +44,13 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     devices = contexts(args)
     run = Run("gan", args, data={})
     pictures = Folder(args.dataroot, Crop(args.fineSize)).take(args.samples)
-    batches = DataLoader(pictures, args.batchSize, shuffle=True, last_batch="rollover", num_workers=args.workers)
+    batches = parallel.loader(pictures, args.batchSize, last_batch="rollover", num_workers=args.workers)
     generator, discriminator = SRGenerator(args.blocks, args.width), SRDiscriminator(args.width)
     trainers = {}
     for name, net in (("generator", generator), ("discriminator", discriminator)):
         net.initialize(mx.init.Normal(0.02), ctx=devices)
         optimizer = {"learning_rate": args.lr_init, "beta1": args.beta1}
-        trainers[name] = Trainer(net.collect_params(), "adam", optimizer)
+        trainers[name] = parallel.trainer(args, net.collect_params(), "adam", optimizer)
     side = args.fineSize // SCALE
     discriminator(generator(nd.zeros((1, 3, side, side), ctx=devices[0])))  # checkpoints of the first epochs hold both
     losses = Losses(generator, discriminator, args, devices)
@@ -80,7 +79,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         enlarged = nd.repeat(nd.repeat(small, SCALE, axis=2), SCALE, axis=3)
         generated = generator(small.as_in_context(devices[0])).as_in_context(small.context)
         sheet = nd.concat(enlarged, generated, large, dim=0)
-        save_grid(args.experiment / f"epoch_{epoch:04d}.png", sheet, columns=len(large))
+        parallel.on_first(save_grid, args.experiment / f"epoch_{epoch:04d}.png", sheet, columns=len(large))
     return run.finish("mse")
 
 

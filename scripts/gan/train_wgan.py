@@ -17,9 +17,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 from core import autograd, nd
-from gluon import Trainer, nn
-from gluon.data import DataLoader
+from gluon import nn
 from gluon.data.vision import CIFAR10, MNIST, transforms
+from scripts.common import parallel
+from scripts.common.devices import own_gpus
 from scripts.common.flags import Parser
 from scripts.common.means import Means
 from scripts.common.program import program
@@ -32,12 +33,10 @@ from scripts.gan.pictures import Folder, save_grid
 @program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
-    device = mx.gpu(0) if args.cuda and args.ngpu else mx.cpu()
+    device = mx.gpu(*own_gpus([0])) if args.cuda and args.ngpu else mx.cpu()
     run = Run("gan", args, data={})
     pictures = data_set(args)
-    batches = DataLoader(
-        pictures, args.batchSize, shuffle=True, last_batch="discard", num_workers=args.workers
-    )  # fmt: skip
+    batches = parallel.loader(pictures, args.batchSize, last_batch="discard", num_workers=args.workers)
     generator, critic = make_generator(args), make_critic(args)
     for net, weights in ((generator, args.netG), (critic, args.netD)):
         net.initialize(mx.init.Normal(0.02), ctx=device)
@@ -46,7 +45,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     trainers = {}
     for name, net, lr in (("generator", generator, args.lrG), ("critic", critic, args.lrD)):
         how = ("adam", {"learning_rate": lr, "beta1": args.beta1}) if args.adam else ("rmsprop", {"learning_rate": lr})
-        trainers[name] = Trainer(net.collect_params(), *how)
+        trainers[name] = parallel.trainer(args, net.collect_params(), *how)
     shown = nd.random.normal(shape=(args.batchSize, args.nz, 1, 1), ctx=device)
 
     for epoch in run.epochs(args.niter, Networks(generator=generator, critic=critic), Trainers(**trainers)):
@@ -58,7 +57,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
             score = train_generator(args, critic, generator, device, trainers["generator"])
             means.add(distance=distance, generator_loss=score)
         run.epoch_done(epoch, means.row(), samples=len(pictures))
-        save_grid(args.experiment / f"fake_samples_{epoch:04d}.png", generator(shown))
+        parallel.on_first(save_grid, args.experiment / f"fake_samples_{epoch:04d}.png", generator(shown))
     return run.finish("distance", "generator_loss")
 
 

@@ -16,12 +16,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 from core.files.atomic import write_bytes
-from gluon import Trainer
 from gluon.data import DataLoader
 from gluon.data.vision import CIFAR10, transforms
 from gluon.finetune.curves import svg
 from gluon.loss import SoftmaxCrossEntropyLoss
 from gluoncv.model_zoo import get_model
+from scripts.common import parallel
 from scripts.common.classify import test, train_epoch
 from scripts.common.devices import add_count_argument, contexts
 from scripts.common.environment import checksums
@@ -60,10 +60,9 @@ def execute(args: argparse.Namespace) -> dict[str, float]:
     if args.samples:
         train_set, test_set = train_set.take(args.samples), test_set.take(args.samples)
     augment = [transforms.RandomCrop(32, pad=4), transforms.RandomFlipLeftRight()]
-    train_batches = DataLoader(
+    train_batches = parallel.loader(
         train_set.transform_first(transforms.Compose([*augment, transforms.ToTensor(), NORMALIZE])),
         args.batch_size * len(devices),
-        shuffle=True,
         last_batch="discard",
         num_workers=args.num_data_workers,
     )
@@ -84,7 +83,7 @@ def execute(args: argparse.Namespace) -> dict[str, float]:
         "wd": args.wd,
         "lr_scheduler": schedule(args, len(train_batches)),
     }
-    trainer = Trainer(net.collect_params(), "nag", optimizer)
+    trainer = parallel.trainer(args, net.collect_params(), "nag", optimizer)
 
     for epoch in run.epochs(args.num_epochs, net, trainer):
         mixed = args.mixup and epoch <= args.num_epochs - args.mixup_off_epoch
@@ -100,7 +99,7 @@ def execute(args: argparse.Namespace) -> dict[str, float]:
         if args.save_plot_dir:
             args.save_plot_dir.mkdir(parents=True, exist_ok=True)
             target = args.save_plot_dir / f"{args.run}.svg"
-            write_bytes(target, svg(run.record.facts["epochs"]).encode())
+            parallel.on_first(write_bytes, target, svg(run.record.facts["epochs"]).encode())
     published = PUBLISHED.get(args.model)
     return run.finish("test_accuracy", published=f"{published} (original pixels, long schedule)" if published else "")
 

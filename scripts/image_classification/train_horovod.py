@@ -47,7 +47,6 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         [device(args, int(os.environ.get("LOCAL_RANK", 0)))],
         large_augmentation(args) if large else train_imagenet.augmentation(args),
         large_preprocessing(args) if large else train_imagenet.preprocessing(args),
-        "horovod" if count > 1 else "device",
     )
 
 

@@ -25,14 +25,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import core as mx
 from core import autograd, nd
 from core.kvstore import processes
-from gluon import Trainer
-from gluon.data import DataLoader, SplitSampler
+from gluon.data import DataLoader
 from gluon.data.vision import ImageRecordDataset, transforms
 from gluon.finetune import decay_weights_only
 from gluon.loss import SoftmaxCrossEntropyLoss
 from gluoncv.loss import DistillationSoftmaxCrossEntropyLoss
 from gluoncv.model_zoo import get_model
 from gluoncv.nn import GroupNorm
+from scripts.common import parallel
 from scripts.common.autoaugment import AutoAugment
 from scripts.common.devices import add_count_argument, add_cpu_argument, contexts, settle, spread
 from scripts.common.environment import checksums
@@ -62,28 +62,21 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     return execute(args, contexts(args), augmentation(args), preprocessing(args))
 
 
-def execute(
-    args: argparse.Namespace, devices: list[mx.Context], augment, prepare, kvstore: str = "device"
-) -> dict[str, float]:
+def execute(args: argparse.Namespace, devices: list[mx.Context], augment, prepare) -> dict[str, float]:
     """Trains as the flags say, and gives the figures of the last test.
 
-    augment, prepare: of pictures to train on, and of the test. kvstore: one of several processes shares the pictures of
-    an epoch and of a test among them.
+    augment, prepare: of pictures to train on, and of the test. Several processes share the pictures of an epoch and of a
+    test among them.
     """
     use_dtype(args.dtype)
-    store = mx.kv.create(kvstore)
     run = Run("image_classification", args, data=data_files(args), best="top1")
     train_set, val_set = pictures(args, "train"), pictures(args, "val")
     classes = args.num_classes or len(getattr(train_set, "synsets", ())) or 1000
     batch_size = args.batch_size * len(devices)
     loading = {"num_workers": args.num_data_workers}
-    sampler = {"shuffle": True}
-    if store.num_workers > 1:
-        sampler = {"sampler": SplitSampler(len(train_set), store.num_workers, store.rank)}
-        val_set = val_set.shard(store.num_workers, store.rank)
-    train_batches = DataLoader(
-        train_set.transform_first(augment), batch_size, last_batch="discard", **sampler, **loading
-    )
+    if processes.count() > 1:
+        val_set = val_set.shard(processes.count(), processes.rank())
+    train_batches = parallel.loader(train_set.transform_first(augment), batch_size, last_batch="discard", **loading)
     val_batches = DataLoader(val_set.transform_first(prepare), batch_size, **loading)
 
     net = network(args, classes, devices)
@@ -93,7 +86,7 @@ def execute(
         teacher.hybridize(args.mode == "hybrid")
     if args.no_wd:
         decay_weights_only(net)
-    share = args.num_training_samples // (batch_size * store.num_workers) if args.num_training_samples else 0
+    share = args.num_training_samples // (batch_size * processes.count()) if args.num_training_samples else 0
     updates = max(share or len(train_batches), 1)
     optimizer = {
         "lr_scheduler": schedule(args, args.num_epochs, updates),
@@ -101,7 +94,7 @@ def execute(
         "momentum": args.momentum,
         "begin_num_update": args.resume_epoch * updates,
     }
-    trainer = Trainer(net.collect_params(), "nag", optimizer, kvstore=store)
+    trainer = parallel.trainer(args, net.collect_params(), "nag", optimizer)
     watch_overflow(trainer, args.dtype)
     if args.resume_params:
         net.load_parameters(args.resume_params, ctx=devices)
@@ -109,17 +102,15 @@ def execute(
         trainer.load_states(args.resume_states)
 
     for epoch in run.epochs(args.num_epochs, net, trainer, first=args.resume_epoch + 1):
-        row = train(args, run, epoch, net, teacher, trainer, train_batches, classes, devices, store.num_workers)
+        row = train(args, run, epoch, net, teacher, trainer, train_batches, classes, devices)
         if epoch == args.num_epochs or (args.eval_frequency and epoch % args.eval_frequency == 0):
             row |= test(net, val_batches, devices)
         run.epoch_done(epoch, row, samples=len(train_set))
     return run.finish("top1", "top5", published=args.published)
 
 
-def train(
-    args, run, epoch: int, net, teacher, trainer, batches, classes: int, devices, workers: int = 1
-) -> dict[str, float]:
-    """Trains for an epoch, in one of `workers` processes, and gives its means.
+def train(args, run, epoch: int, net, teacher, trainer, batches, classes: int, devices) -> dict[str, float]:
+    """Trains for an epoch and gives its means.
 
     Under mixup and label smoothing labels are distributions over the classes.
     """
@@ -140,7 +131,7 @@ def train(
             outputs = [net(x) for x, _ in pieces]
             losses = [loss(out, y, *more) for out, (_, y), more in zip(outputs, pieces, distilled, strict=True)]
             backward(losses, trainer, args.dtype)
-        trainer.step(data.shape[0] * workers)
+        trainer.step(data.shape[0])
         means.add(loss=losses)
         if not soft:
             accuracy.update([y for _, y in pieces], outputs)

@@ -14,10 +14,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
-from gluon import Trainer, nn
-from gluon.data import DataLoader, RandomSampler, SplitSampler
+from gluon import nn
+from gluon.data import DataLoader
 from gluon.data.vision import MNIST
 from gluon.loss import SoftmaxCrossEntropyLoss
+from scripts.common import parallel
 from scripts.common.classify import test, train_epoch
 from scripts.common.devices import own_gpus
 from scripts.common.environment import checksums
@@ -34,16 +35,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     train_set = MNIST(str(args.data_dir), train=True).take(args.samples).transform_first(scale)
     test_set = MNIST(str(args.data_dir), train=False).take(args.samples).transform_first(scale)
     run = Run("image_classification", args, data=checksums(sorted(args.data_dir.glob("*-ubyte*"))))
-    store = mx.kv.create(args.kv_store)
-    train_batches = DataLoader(
-        train_set,
-        args.batch_size,
-        sampler=SplitSampler(len(train_set), store.num_workers, store.rank, even_size=True)
-        if store.num_workers > 1
-        else RandomSampler(len(train_set)),
-        last_batch="discard",
-        num_workers=args.num_workers,
-    )
+    train_batches = parallel.loader(train_set, args.batch_size, last_batch="discard", num_workers=args.num_workers)
     test_batches = DataLoader(test_set, 500, num_workers=args.num_workers)
 
     net = lenet(nn)
@@ -54,12 +46,12 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         args.epochs * len(train_batches), base_lr=args.lr, final_lr=0, warmup_steps=len(train_batches) // 2
     )
     optimizer = {"momentum": args.momentum, "wd": args.wd, "lr_scheduler": schedule}
-    trainer = Trainer(net.collect_params(), "sgd", optimizer, kvstore=store)
+    trainer = parallel.trainer(args, net.collect_params(), "sgd", optimizer)
     loss = SoftmaxCrossEntropyLoss()
 
     for epoch in run.epochs(args.epochs, net, trainer):
         batches = run.progress(train_batches, f"epoch {epoch}")
-        metrics = train_epoch(net, batches, trainer, loss, context, workers=store.num_workers)
+        metrics = train_epoch(net, batches, trainer, loss, context)
         metrics["test_accuracy"] = test(net, test_batches, context)
         run.epoch_done(epoch, metrics, samples=len(train_set))
     return run.finish("test_accuracy", published="0.9905 (LeNet-5, LeCun et al. 1998)")
@@ -80,9 +72,6 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--lr", type=float, default=0.05, help="highest learning rate (default: %(default)s)")
     parser.add_argument("--momentum", type=float, default=0.9, help="momentum of SGD (default: %(default)s)")
     parser.add_argument("--wd", type=float, default=1e-4, help="weight decay (default: %(default)s)")
-    parser.add_argument(
-        "--kv-store", default="device", help="dist_sync in the processes of scripts/launch.py (default: %(default)s)"
-    )
     parser.add_argument("--hybridize", action="store_true", help="compile the network")
     parser.add_argument("--cuda", action="store_true", help="train on the first GPU")
     parser.add_argument("-j", "--num-workers", type=int, default=0, help="loading processes (default: %(default)s)")

@@ -23,6 +23,7 @@ from scripts.bert import tagging
 from scripts.bert.pretrained import MODELS, Pretrained, add_bert_arguments, pretrained, settle_bert_arguments
 from scripts.bert.tuned import Tuned
 from scripts.bert.tuning import add_tuning_arguments, train, trainer
+from scripts.common import parallel
 from scripts.common.devices import context_of
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
@@ -94,7 +95,7 @@ def main(argv: list[str] | None = None) -> dict:
         run.epoch_done(epoch, metrics, samples=len(samples))
         rows = run.record.facts["epochs"]
         if max(rows, key=lambda row: row["dev_intent_accuracy"] + row["dev_slot_f1"])["epoch"] == epoch:
-            model.save(args.output_dir)
+            parallel.on_first(model.save, args.output_dir)
     chosen = IntentsAndSlots.load(args.output_dir, context)
     return run.finish(**evaluate(chosen, "test", data["test"], args.batch_size, context))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import gluonnlp as nlp
 from gluon.loss import SoftmaxCrossEntropyLoss
+from scripts.common import parallel
 from scripts.common.environment import checksums
 from scripts.common.run import Run
 from scripts.language_model.text import EOS
@@ -33,8 +34,9 @@ def vocabulary(words: list[str], min_freq: int) -> nlp.Vocab:
 
 def stretches(parts: dict[str, list[str]], vocab: nlp.Vocab, length: int, batch_size: int) -> dict:
     """Pairs of words and next words (length, texts) of each part: `batch_size` texts of the training part,
-    ten of others.
+    ten of others; of the training part what this process learns from.
     """
+    parts = parts | {"train": parallel.part(parts["train"])}
     return {
         name: nlp.data.batchify.CorpusBPTTBatchify(vocab, length, size, last_batch="discard")(words)
         for (name, words), size in zip(parts.items(), (batch_size, 10, 10), strict=True)

@@ -20,9 +20,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import core as mx
 import gluonnlp as nlp
 from core import autograd
-from gluon import Trainer
+from core.kvstore import processes
 from gluon.loss import SoftmaxCrossEntropyLoss
 from gluon.utils import clip_global_norm, split_and_load
+from scripts.common import parallel
 from scripts.common.devices import add_list_argument, contexts
 from scripts.common.flags import Parser
 from scripts.common.kept import keep
@@ -52,16 +53,16 @@ def main(argv: list[str] | None = None) -> dict:
     net.initialize(mx.init.Xavier(factor_type="out"), ctx=devices)
     whole = network(len(vocab), **settings, params=net.collect_params())
     optimizer = {"learning_rate": args.lr, "wd": 0, "eps": args.eps}
-    trainer = Trainer(net.collect_params(), "adagrad", optimizer)
+    trainer = parallel.trainer(args, net.collect_params(), "adagrad", optimizer, update_on_kvstore=False)
     for epoch in run.epochs(args.epochs, net, trainer):
         shown = run.progress(batches["train"], f"epoch {epoch}")
         metrics = {"sampled_loss": train(run, net, shown, trainer, len(vocab), devices)}
         metrics["dev_perplexity"] = perplexity(whole, batches["dev"], context)
         run.epoch_done(epoch, metrics, samples=len(parts["train"]))
         if metrics["dev_perplexity"] == min(row["dev_perplexity"] for row in run.record.facts["epochs"]):
-            keep(args.output_dir, whole, vocab, settings)
+            parallel.on_first(keep, args.output_dir, whole, vocab, settings)
         if args.save:
-            whole.save_parameters(f"{args.save}.{epoch:02d}")
+            parallel.on_first(whole.save_parameters, f"{args.save}.{epoch:02d}")
     return run.finish("dev_perplexity", test_perplexity=perplexity(whole, batches["test"], context))
 
 
@@ -103,13 +104,14 @@ def train(run: Run, net, batches, trainer, words: int, devices: list) -> float:
                 losses.append(loss_function(scores.reshape((-3, -1)), labels.reshape((-1,))))
             autograd.backward([loss.sum() / args.batch_size for loss in losses])
         states = [detached(state) for state in states]
+        trainer.allreduce_grads()
         for device in devices:
             for parameter in net.embedding.collect_params().values():
                 gradient = parameter.grad(device)
                 gradient *= args.batch_size  # a word has its gradient from few places, whatever the size of the batch
             encoder = [parameter.grad(device) for parameter in net.encoder.collect_params().values()]
-            clip_global_norm(encoder, args.clip)
-        trainer.step(1)
+            clip_global_norm(encoder, args.clip * processes.count())
+        trainer.update(1)
         means.add(loss=losses)
     return means.row()["loss"]
 

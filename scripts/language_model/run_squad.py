@@ -22,6 +22,7 @@ from core.files.atomic import write_bytes
 from scripts.bert import squad
 from scripts.bert.finetune_squad import add_question_arguments, check_question_arguments
 from scripts.bert.tuning import add_tuning_arguments, train, trainer
+from scripts.common import parallel
 from scripts.common.devices import add_count_argument, contexts, spread
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
@@ -68,7 +69,8 @@ def main(argv: list[str] | None = None) -> dict:
         answers = answered(asked, records["dev"], windows["dev"], vocab["<pad>"], args, devices[0])
         found = {record[1]: text for record, text in zip(records["dev"], answers, strict=True)}
         args.output_dir.mkdir(parents=True, exist_ok=True)
-        write_bytes(args.output_dir / "predictions.json", json.dumps(found, ensure_ascii=False, indent=1).encode())
+        text = json.dumps(found, ensure_ascii=False, indent=1)
+        parallel.on_first(write_bytes, args.output_dir / "predictions.json", text.encode())
         return squad.quality(answers, [record[4] for record in records["dev"]])
 
     if args.only_predict:
@@ -96,7 +98,7 @@ def main(argv: list[str] | None = None) -> dict:
         metrics = train(run, net, run.progress(loader, f"epoch {epoch}"), loss_of, learner)
         metrics |= quality()
         run.epoch_done(epoch, metrics, samples=len(windows["train"]))
-        net.save_parameters(str(args.output_dir / f"model_xlnet_squad_{epoch}.params"))
+        parallel.on_first(net.save_parameters, str(args.output_dir / f"model_xlnet_squad_{epoch}.params"))
     return run.finish("exact_match", "f1")
 
 

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import core as mx
 import gluonnlp as nlp
 from core import autograd
-from gluon import Trainer
+from scripts.common import parallel
 from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.flags import Parser
 from scripts.common.kept import keep, kept
@@ -49,13 +49,13 @@ def main(argv: list[str] | None = None) -> dict:
         args.epochs * len(batches["train"]), base_lr=args.lr, final_lr=0, warmup_steps=args.warmup_steps
     )
     optimizer = {"learning_rate": args.lr, "lr_scheduler": schedule}
-    trainer = Trainer(net.collect_params(), args.optimizer, optimizer)
+    trainer = parallel.trainer(args, net.collect_params(), args.optimizer, optimizer, clip_global_norm=args.clip)
     for epoch in run.epochs(args.epochs, net, trainer):
         metrics = {"loss": train(net, run.progress(batches["train"], f"epoch {epoch}"), trainer, args, context)}
         metrics["dev_perplexity"] = perplexity(net, batches["dev"], args.mem_len, context)
         run.epoch_done(epoch, metrics, samples=len(parts["train"]))
         if metrics["dev_perplexity"] == min(row["dev_perplexity"] for row in run.record.facts["epochs"]):
-            keep(args.output_dir, net, vocab, shape)
+            parallel.on_first(keep, args.output_dir, net, vocab, shape)
     return run.finish("dev_perplexity", test_perplexity=perplexity(net, batches["test"], args.mem_len, context))
 
 
@@ -84,7 +84,6 @@ def network(words: int, units: int, **shape) -> nlp.model.TransformerXL:
 
 def train(net, batches, trainer, args: argparse.Namespace, context) -> float:
     """One pass over the text; the mean cross-entropy of a word."""
-    parameters = [p for p in net.collect_params().values() if p.grad_req != "null"]
     memory, total = net.begin_mems(args.batch_size, args.mem_len, context=context), 0.0
     for data, target in batches:
         data, target = data.T.as_in_context(context), target.T.as_in_context(context)
@@ -92,7 +91,6 @@ def train(net, batches, trainer, args: argparse.Namespace, context) -> float:
             losses, memory, _ = net(data, target, memory)
             loss = losses.mean()
         loss.backward()
-        nlp.utils.clip_grad_global_norm(parameters, args.clip)
         trainer.step(1)
         total += float(loss.asscalar())
     return total / len(batches)

@@ -22,9 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import core as mx
 import gluonnlp as nlp
 from core import autograd
-from gluon import Trainer
 from gluon.loss import SoftmaxCrossEntropyLoss
 from gluon.utils import split_and_load
+from scripts.common import parallel
 from scripts.common.averages import Mean
 from scripts.common.devices import add_list_argument, contexts
 from scripts.common.flags import Parser
@@ -63,7 +63,7 @@ def main(argv: list[str] | None = None) -> dict:
     if args.schedule == "cosine":
         steps = args.epochs * len(batches["train"])
         optimizer["lr_scheduler"] = mx.lr_scheduler.CosineScheduler(steps, base_lr=args.lr, final_lr=0)
-    trainer = Trainer(net.collect_params(), args.optimizer, optimizer)
+    trainer = parallel.trainer(args, net.collect_params(), args.optimizer, optimizer, clip_global_norm=args.clip)
     mean = Mean(net, network(len(vocab), **settings), devices[0]) if args.ntasgd else None
     learned = Networks(net=net, mean=mean.net) if mean else net
 
@@ -81,9 +81,9 @@ def main(argv: list[str] | None = None) -> dict:
         metrics["dev_perplexity"] = perplexity(tested, batches["dev"], devices[0])
         run.epoch_done(epoch, metrics, samples=len(parts["train"]))
         if metrics["dev_perplexity"] == min([*reached, metrics["dev_perplexity"]]):
-            keep(args.output_dir, tested, vocab, settings)
+            parallel.on_first(keep, args.output_dir, tested, vocab, settings)
             if args.save:
-                tested.save_parameters(args.save)
+                parallel.on_first(tested.save_parameters, args.save)
     return run.finish("dev_perplexity", test_perplexity=perplexity(tested, batches["test"], devices[0]))
 
 
@@ -118,7 +118,6 @@ def train(run: Run, net, batches, trainer, devices: list, after_step: Callable[[
     loss_function = SoftmaxCrossEntropyLoss()
     ar = nlp.loss.ActivationRegularizationLoss(args.alpha)
     tar = nlp.loss.TemporalActivationRegularizationLoss(args.beta)
-    parameters = [p for p in net.collect_params().values() if p.grad_req != "null"]
     states = None
     for batch in batches:
         pieces = list(zip(*(split_and_load(field, devices, batch_axis=1) for field in batch), strict=True))
@@ -133,7 +132,6 @@ def train(run: Run, net, batches, trainer, devices: list, after_step: Callable[[
                 objectives.append(loss if extra is None else loss + extra)
             autograd.backward(objectives)
         states = [detached(state) for state in states]
-        nlp.utils.clip_grad_global_norm(parameters, args.clip)
         trainer.step(1)
         after_step()
         means.add(loss=sum(float(loss.asscalar()) for loss in losses))

@@ -10,6 +10,7 @@ import gluonnlp as nlp
 from gluon.data import DataLoader
 from gluonnlp.data import batchify
 from scripts.bert import squad
+from scripts.common import parallel
 
 SEGMENT_OF_PADDING = 3
 
@@ -51,7 +52,7 @@ def batches(
     ]
     if shuffle:
         sampler = nlp.data.SortedBucketSampler([len(w.tokens) for w in windows], batch_size, mult=20, shuffle=True)
-        return DataLoader(samples, batch_sampler=sampler, batchify_fn=together, num_workers=workers)
+        return DataLoader(samples, batch_sampler=parallel.shared(sampler), batchify_fn=together, num_workers=workers)
     return DataLoader(samples, batch_size=batch_size, batchify_fn=together, num_workers=workers)
 
 

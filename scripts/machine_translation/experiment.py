@@ -10,6 +10,7 @@ from pathlib import Path
 import core as mx
 import gluonnlp as nlp
 from core import autograd
+from scripts.common import parallel
 from scripts.common.averages import Mean
 from scripts.common.devices import add_gpu_argument, context_of, contexts, spread
 from scripts.common.environment import checksums
@@ -35,14 +36,14 @@ class Experiment:
     """The captions of Multi30k (Elliott et al., 2016) in two languages, as pieces that both share, or another data set
     with the vocabularies that it is published with.
 
-    args: those of `add_experiment_arguments`. make: makes the network from these and the pieces. text: pairs of sentences by part; samples: their numbers. clip: the
-    highest norm of gradients, None for any. epsilon: how much labels are smoothed by (Szegedy et al., 2016).
+    args: those of `add_experiment_arguments`. make: makes the network from these and the pieces. text: pairs of sentences
+    by part; samples: their numbers. epsilon: how much labels are smoothed by (Szegedy et al., 2016).
     """
 
-    def __init__(self, args: argparse.Namespace, make: Callable, *, epsilon: float = 0.0, clip: float | None = None):
+    def __init__(self, args: argparse.Namespace, make: Callable, *, epsilon: float = 0.0):
         self._make = make
         languages = (args.src_lang, args.tgt_lang)
-        self.args, self._epsilon, self._clip = args, epsilon, clip
+        self.args, self._epsilon = args, epsilon
         self.devices = contexts(args) if "gpus" in args else [context_of(args)]
         self.context = self.devices[0]
         parts, root = PARTS[args.dataset], {"root": str(args.data_dir)} if args.data_dir else {}
@@ -78,16 +79,17 @@ class Experiment:
         """
         padding = parallel_text.padding_share(self.samples["train"], sampler(self.samples["train"], shuffle=False))
         self.run.record.put(padding=padding)
-        how = (self.devices, self._epsilon, self._clip, getattr(self.args, "num_accumulated", 1))
+        how = (self.devices, self._epsilon, getattr(self.args, "num_accumulated", 1))
         mean = self._mean(net)
         learned = Networks(net=net, mean=mean.net) if mean else net
         for epoch in self.run.epochs(self.args.epochs, learned, trainer):
             before_epoch(epoch)
+            made = {part: sampler(self.samples[part], shuffle=part == "train") for part in ("train", "dev")}
             batches, dev = (
                 parallel_text.batches(
                     self.samples[part],
                     self.subwords.vocab,
-                    sampler(self.samples[part], shuffle=part == "train"),
+                    parallel.shared(made[part]) if part == "train" else made[part],
                     self.subwords.source_vocab,
                 )
                 for part in ("train", "dev")
@@ -161,15 +163,14 @@ class Experiment:
 
 
 def train(
-    net, batches, trainer, devices: mx.Context | list[mx.Context], epsilon: float = 0.0, clip: float | None = None, accumulate: int = 1,
+    net, batches, trainer, devices: mx.Context | list[mx.Context], epsilon: float = 0.0, accumulate: int = 1,
     after_step: Callable[[], None] = lambda: None, means: Means | None = None,
 ) -> float:  # fmt: skip
-    """One pass of training; the mean loss of a piece. epsilon, clip: as in `Experiment`.
+    """One pass of training; the mean loss of a piece. epsilon: as in `Experiment`.
 
     devices: one, or several that share each batch. accumulate: batches for one step. means: says how it goes.
     """
     devices = devices if isinstance(devices, list) else [devices]
-    parameters = [p for p in net.collect_params().values() if p.grad_req != "null"]
     if accumulate > 1:
         net.collect_params().setattr("grad_req", "add")
     total = count = 0.0
@@ -184,8 +185,6 @@ def train(
             means.add(loss=of_batch / pieces)
         if number % accumulate and number < len(batches):
             continue
-        if clip is not None:
-            nlp.utils.clip_grad_global_norm(parameters, clip)
         trainer.step(1)
         after_step()
         if accumulate > 1:

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 import gluonnlp as nlp
-from gluon import Trainer
+from scripts.common import parallel
 from scripts.common.flags import Parser
 from scripts.common.precision import use_dtype
 from scripts.common.program import program
@@ -35,10 +35,12 @@ BUCKETS = {
 def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     use_dtype(args.dtype)
-    experiment = Experiment(args, network, clip=args.clip)
+    experiment = Experiment(args, network)
     net = network(args, experiment.subwords.vocab, experiment.subwords.source_vocab)
     net.initialize(mx.init.Uniform(0.1), ctx=experiment.context)
-    trainer = Trainer(net.collect_params(), args.optimizer, {"learning_rate": args.lr})
+    trainer = parallel.trainer(
+        args, net.collect_params(), args.optimizer, {"learning_rate": args.lr}, clip_global_norm=args.clip
+    )
 
     def sampler(samples: list, shuffle: bool) -> nlp.data.FixedBucketSampler:
         with warnings.catch_warnings():

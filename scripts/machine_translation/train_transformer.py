@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 import gluonnlp as nlp
-from gluon import Trainer
+from scripts.common import parallel
 from scripts.common.devices import add_list_argument
 from scripts.common.flags import Parser
 from scripts.common.precision import use_dtype
@@ -52,10 +52,11 @@ def main(argv: list[str] | None = None) -> dict:
     sampler = functools.partial(fixed_buckets if args.num_buckets else by_tokens, args)
     schedule: Callable = Noam(args.lr * args.num_units**-0.5, args.warmup_steps)
     if args.schedule == "cosine":
-        steps = args.epochs * len(sampler(experiment.samples["train"], shuffle=False))
+        steps = args.epochs * len(parallel.shared(sampler(experiment.samples["train"], shuffle=False)))
         schedule = mx.lr_scheduler.CosineScheduler(steps, base_lr=args.lr, final_lr=0, warmup_steps=args.warmup_steps)
     optimizer = {"learning_rate": args.lr, "lr_scheduler": schedule, "beta2": 0.98, "epsilon": 1e-9}
-    return experiment.train(net, Trainer(net.collect_params(), args.optimizer, optimizer), sampler)
+    trainer = parallel.trainer(args, net.collect_params(), args.optimizer, optimizer)
+    return experiment.train(net, trainer, sampler)
 
 
 class Noam:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import gluonnlp as nlp
 from gluon.data import DataLoader
 from gluonnlp.data import batchify
+from scripts.common import parallel
 
 LABELS = ("neutral", "contradiction", "entailment")
 
@@ -53,7 +54,7 @@ def batches(pairs: list[Pair], vocab: nlp.Vocab, batch_size: int, *, shuffle: bo
     sampler = nlp.data.SortedBucketSampler(lengths, batch_size, shuffle=shuffle)
     pad = batchify.Pad(pad_val=vocab[vocab.padding_token], dtype="int32")
     together = batchify.Tuple(pad, pad, batchify.Stack("float32"))
-    return DataLoader(samples, batch_sampler=sampler, batchify_fn=together)
+    return DataLoader(samples, batch_sampler=parallel.shared(sampler) if shuffle else sampler, batchify_fn=together)
 
 
 def _of_three(path: Path, rows: list[list[str]]):

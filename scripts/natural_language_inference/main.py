@@ -19,9 +19,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 import gluonnlp as nlp
-from gluon import Trainer
 from gluon.loss import SoftmaxCrossEntropyLoss
+from scripts.common import parallel
 from scripts.common.classify import test, train_epoch
+from scripts.common.devices import own_gpus
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
 from scripts.common.kept import keep, kept
@@ -34,7 +35,7 @@ from scripts.natural_language_inference import dataset
 @program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
-    context = mx.gpu(args.gpu_id) if args.gpu_id >= 0 else mx.cpu()
+    context = mx.gpu(*own_gpus([args.gpu_id])) if args.gpu_id >= 0 else mx.cpu()
     return train(args, context) if args.mode == "train" else evaluate(args, context)
 
 
@@ -56,7 +57,7 @@ def train(args: argparse.Namespace, context: mx.Context) -> dict[str, float]:
     if args.fix_embedding:
         net.word_emb.weight.grad_req = "null"
     optimizer = {"learning_rate": args.lr, "wd": args.weight_decay, "clip_gradient": 5}
-    trainer = Trainer(net.collect_params(), args.optimizer, optimizer)
+    trainer = parallel.trainer(args, net.collect_params(), args.optimizer, optimizer)
     loss = SoftmaxCrossEntropyLoss()
     held_back = dataset.batches(
         dataset.read(args.test_file, args.max_num_examples), vocab, args.batch_size, shuffle=False
@@ -68,7 +69,7 @@ def train(args: argparse.Namespace, context: mx.Context) -> dict[str, float]:
         metrics["test_accuracy"] = test(net, held_back, context)
         run.epoch_done(epoch, metrics, samples=len(pairs))
         if max(run.record.facts["epochs"], key=lambda row: row["test_accuracy"])["epoch"] == epoch:
-            keep(args.output_dir, net, vocab, settings)
+            parallel.on_first(keep, args.output_dir, net, vocab, settings)
     return run.finish(test_accuracy=max(row["test_accuracy"] for row in run.record.facts["epochs"]))
 
 

@@ -20,6 +20,7 @@ import core as mx
 from gluon.loss import SoftmaxCrossEntropyLoss
 from scripts.bert.pretrained import MODELS, add_bert_arguments, pretrained, settle_bert_arguments
 from scripts.bert.tuning import add_tuning_arguments, train, trainer
+from scripts.common import parallel
 from scripts.common.devices import context_of
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
@@ -59,7 +60,7 @@ def main(argv: list[str] | None = None) -> dict:
         metrics |= {f"dev_{name}": value for name, value in quality.items()}
         run.epoch_done(epoch, metrics, samples=len(samples))
         if max(run.record.facts["epochs"], key=lambda row: row["dev_f1"])["epoch"] == epoch:
-            tagger.save(args.output_dir)
+            parallel.on_first(tagger.save, args.output_dir)
     quality = Tagger.load(args.output_dir, context).evaluate(data["test"], args.batch_size, context)
     return run.finish(**{f"test_{name}": value for name, value in quality.items()})
 

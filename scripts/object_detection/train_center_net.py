@@ -17,8 +17,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
-from gluon import Trainer
-from gluon.data import DataLoader
 from gluoncv.data.batchify import Stack, Tuple
 from gluoncv.data.transforms.presets.center_net import (
     CenterNetDefaultTrainTransform,
@@ -27,6 +25,7 @@ from gluoncv.data.transforms.presets.center_net import (
 )  # fmt: skip
 from gluoncv.loss import HeatmapFocalLoss, MaskedL1Loss
 from gluoncv.model_zoo import get_model
+from scripts.common import parallel
 from scripts.common.devices import contexts, settle
 from scripts.common.flags import Parser
 from scripts.common.program import program
@@ -55,8 +54,8 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     preset = MirroredTrainTransform if args.augment == "mirror" else CenterNetDefaultTrainTransform
     transform = preset(size, size, num_class=len(train_set.classes), scale_factor=net.scale)
     transform._data_rng = np.random  # whose state a checkpoint keeps
-    train_batches = DataLoader(
-        train_set.transform(transform), args.batch_size, shuffle=True, last_batch="rollover",
+    train_batches = parallel.loader(
+        train_set.transform(transform), args.batch_size, last_batch="rollover",
         batchify_fn=Tuple([Stack() for _ in range(6)]), num_workers=args.num_workers,
     )  # fmt: skip
     test_batches = test_loader(test_set, CenterNetDefaultValTransform(size, size), args)
@@ -67,7 +66,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         "wd": args.wd,
         "begin_num_update": args.start_epoch * updates,
     }
-    trainer = Trainer(net.collect_params(), "adam", optimizer)
+    trainer = parallel.trainer(args, net.collect_params(), "adam", optimizer)
     heatmap_loss = HeatmapFocalLoss(from_logits=True)
     size_loss, offset_loss = MaskedL1Loss(weight=args.wh_weight), MaskedL1Loss(weight=args.center_reg_weight)
 

@@ -21,14 +21,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 from core import autograd, nd
-from gluon import Trainer
 from gluon.contrib.nn import SyncBatchNorm
-from gluon.data import DataLoader
 from gluoncv import model_zoo
 from gluoncv.data.batchify import Stack, Tuple
 from gluoncv.data.transforms.presets.ssd import SSDDefaultTrainTransform, SSDDefaultValTransform
 from gluoncv.loss import SSDMultiBoxLoss
 from gluoncv.model_zoo.ssd import sized_ssd
+from scripts.common import parallel
 from scripts.common.devices import contexts, settle
 from scripts.common.flags import Parser
 from scripts.common.foreign import add_refused_argument, add_replaced_argument
@@ -63,8 +62,8 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     with autograd.train_mode():
         anchors = net(nd.zeros((1, 3, size, size), ctx=devices[0]))[2].as_in_context(mx.cpu())
     transform = (MirroredTrainTransform if args.augment == "mirror" else SSDDefaultTrainTransform)(size, size, anchors)
-    train_batches = DataLoader(
-        train_set.transform(transform), args.batch_size, shuffle=True, last_batch="rollover",
+    train_batches = parallel.loader(
+        train_set.transform(transform), args.batch_size, last_batch="rollover",
         batchify_fn=Tuple(Stack(), Stack(), Stack()), num_workers=args.num_workers,
     )  # fmt: skip
     test_batches = test_loader(test_set, SSDDefaultValTransform(size, size), args)
@@ -79,7 +78,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         "momentum": args.momentum,
         "begin_num_update": args.start_epoch * updates,
     }
-    trainer = Trainer(net.collect_params(), "sgd", optimizer)
+    trainer = parallel.trainer(args, net.collect_params(), "sgd", optimizer)
     loss = SSDMultiBoxLoss()
 
     def losses(parts):

@@ -18,14 +18,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
-from gluon import Trainer
 from gluon.contrib.nn import SyncBatchNorm
-from gluon.data import DataLoader
+from gluon.data import BatchSampler, DataLoader, RandomSampler
 from gluon.finetune import decay_weights_only
 from gluoncv.data import MixupDetection, RandomTransformDataLoader
 from gluoncv.data.batchify import Pad, Stack, Tuple
 from gluoncv.data.transforms.presets.yolo import YOLO3DefaultTrainTransform, YOLO3DefaultValTransform
 from gluoncv.model_zoo import get_model
+from scripts.common import parallel
 from scripts.common.devices import contexts, settle
 from scripts.common.flags import Parser
 from scripts.common.foreign import add_refused_argument
@@ -72,7 +72,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         "momentum": args.momentum,
         "begin_num_update": args.start_epoch * updates,
     }
-    trainer = Trainer(net.collect_params(), "sgd", optimizer)
+    trainer = parallel.trainer(args, net.collect_params(), "sgd", optimizer)
 
     def losses(x, *targets):
         *targets, truth = targets
@@ -104,7 +104,6 @@ def train_loader(net, pictures, args) -> DataLoader:
     """Batches of inputs, five targets and boxes; every ten batches of another size, unless --no-random-shape."""
     loading = {
         "batch_size": args.batch_size,
-        "shuffle": True,
         "last_batch": "rollover",
         "batchify_fn": Tuple(*[Stack() for _ in range(6)], Pad(axis=0, pad_val=-1)),
         "num_workers": args.num_workers,
@@ -113,8 +112,10 @@ def train_loader(net, pictures, args) -> DataLoader:
     preset = MirroredTrainTransform if args.augment == "mirror" else YOLO3DefaultTrainTransform
     transforms = [preset(size, size, net, mixup=args.mixup) for size in sizes]
     if args.no_random_shape:
-        return DataLoader(pictures.transform(transforms[0]), **loading)
-    return RandomTransformDataLoader(transforms, pictures, interval=10, **loading)
+        return parallel.loader(pictures.transform(transforms[0]), **loading)
+    batch_size, last_batch = loading.pop("batch_size"), loading.pop("last_batch")
+    drawn = parallel.shared(BatchSampler(RandomSampler(len(pictures)), batch_size, last_batch))
+    return RandomTransformDataLoader(transforms, pictures, interval=10, batch_sampler=drawn, **loading)
 
 
 class MirroredTrainTransform(Mirrored, YOLO3DefaultTrainTransform):

@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import core as mx
 from core import autograd, metric
 from gluon import Trainer
+from scripts.common import parallel
 from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
@@ -67,16 +68,16 @@ def main(argv: list[str] | None = None) -> dict:
         parser = DepParser(vocab, {name: getattr(args, given) for name, given in SHAPE.items()})
         schedule = ExponentialScheduler(args.learning_rate, args.decay, args.decay_steps)
         optimizer = mx.optimizer.Adam(args.learning_rate, args.beta_1, args.beta_2, args.epsilon, lr_scheduler=schedule)
-        trainer = Trainer(parser.net.collect_params(), optimizer)
+        trainer = parallel.trainer(args, parser.net.collect_params(), optimizer)
         samples = [vocab.numbers(sentence) for sentence in parts["train"]]
-        batches = Batches(samples, args.num_buckets_train, args.train_batch_size, shuffle=True)
+        batches = parallel.shared(Batches(samples, args.num_buckets_train, args.train_batch_size, shuffle=True))
         how = args.num_buckets_test, args.test_batch_size
         for epoch in run.epochs(args.epochs, parser.net, trainer):
             metrics = train(parser.net, run.progress(batches, f"epoch {epoch}"), trainer)
             metrics |= {f"dev_{name}": value for name, value in parser.evaluate(parts["dev"], *how).items()}
             run.epoch_done(epoch, metrics, samples=len(samples))
             if max(run.record.facts["epochs"], key=lambda row: row["dev_uas"])["epoch"] == epoch:
-                parser.save(args.output_dir)
+                parallel.on_first(parser.save, args.output_dir)
         found = DepParser.load(args.output_dir).evaluate(parts["test"], *how)
     return run.finish(**{f"test_{name}": value for name, value in found.items()})
 

@@ -20,8 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 from core import autograd
-from gluon import Trainer, nn
-from gluon.data import DataLoader
+from gluon import nn
 from gluon.finetune import decay_weights_only
 from gluon.loss import L2Loss
 from gluoncv.data import COCOKeyPoints
@@ -30,7 +29,7 @@ from gluoncv.data.transforms.presets.simple_pose import SimplePoseDefaultTrainTr
 from gluoncv.model_zoo import get_model
 from gluoncv.model_zoo.resnetv1b import BasicBlockV1b, BottleneckV1b
 from gluoncv.utils.metrics import HeatmapAccuracy
-from scripts.common import packaged
+from scripts.common import packaged, parallel
 from scripts.common.devices import add_count_argument, contexts, settle, spread
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
@@ -59,10 +58,9 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     run = Run("pose_estimation", args, data=data_files(args), best="heatmap_accuracy")
     persons = COCOKeyPoints(str(args.data_dir), splits=(f"person_keypoints_{args.train_split}",))
     taken = persons.take(args.samples).transform(augmentation(args, persons))
-    batches = DataLoader(
+    batches = parallel.loader(
         taken,
         args.batch_size * len(devices),
-        shuffle=True,
         last_batch="discard",
         num_workers=args.num_data_workers,
     )
@@ -84,7 +82,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         "learning_rate": args.lr,
         "wd": args.wd,
     }
-    trainer = Trainer(net.collect_params(), "adam", optimizer)
+    trainer = parallel.trainer(args, net.collect_params(), "adam", optimizer)
     watch_overflow(trainer, args.dtype)
     loss = L2Loss(weight=2.0 if is_alpha(args) else 1.0)
 

@@ -14,7 +14,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from core import autograd, metric
-from gluon import Trainer
 from gluon.data import DataLoader
 from gluon.data.vision import transforms
 from gluon.loss import SoftmaxCrossEntropyLoss
@@ -22,6 +21,7 @@ from gluoncv.data.base import DATASETS
 from gluoncv.data.market1501.data_read import ImageTxtDataset
 from gluoncv.data.market1501.label_read import LabelList
 from gluoncv.data.transforms.block import RandomCrop
+from scripts.common import parallel
 from scripts.common.devices import add_count_argument, contexts, settle, spread
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     whole = args.batch_size * len(devices)
     loading = {"batch_size": whole, "num_workers": args.num_workers}
     train_set = ImageTxtDataset(train_items, transform=steps(size, train=True, pad=args.pad))
-    train_batches = DataLoader(train_set, shuffle=True, last_batch="discard", **loading)
+    train_batches = parallel.loader(train_set, last_batch="discard", **loading)
     val_batches = DataLoader(ImageTxtDataset(val_items, transform=steps(size)), **loading) if val_items else None
 
     persons = 1 + max(number for _, number in train_items + val_items)
@@ -55,7 +55,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     settle(net, devices)
     if args.hybridize:
         net.hybridize()
-    trainer = Trainer(net.collect_params(), "adam", {"learning_rate": args.lr, "wd": args.wd})
+    trainer = parallel.trainer(args, net.collect_params(), "adam", {"learning_rate": args.lr, "wd": args.wd})
     watch_overflow(trainer, args.dtype)
     loss = SoftmaxCrossEntropyLoss()
 

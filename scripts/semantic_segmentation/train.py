@@ -21,7 +21,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from core import autograd
-from gluon import Trainer
 from gluon.contrib.nn import SyncBatchNorm
 from gluon.data import DataLoader
 from gluon.data.vision import transforms
@@ -31,6 +30,7 @@ from gluoncv.model_zoo import get_model
 from gluoncv.model_zoo.segbase import get_segmentation_model
 from gluoncv.utils import LRScheduler, LRSequential
 from gluoncv.utils.metrics import SegmentationMetric
+from scripts.common import parallel
 from scripts.common.devices import add_count_argument, add_cpu_argument, contexts, settle, spread
 from scripts.common.flags import Parser
 from scripts.common.means import Means
@@ -53,9 +53,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     run = Run("semantic_segmentation", args, data=data_files(args), best="mIoU")
     train_set = data_set(args, args.train_split, args.train_mode, NORMALISE)
     val_set = data_set(args, "val", "val", NORMALISE)
-    train_batches = DataLoader(
-        train_set, args.batch_size, shuffle=True, last_batch="rollover", num_workers=args.num_workers
-    )
+    train_batches = parallel.loader(train_set, args.batch_size, last_batch="rollover", num_workers=args.num_workers)
     val_batches = DataLoader(val_set, args.test_batch_size, last_batch="keep", num_workers=args.num_workers)
 
     net = network(args, devices)
@@ -63,7 +61,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         net.hybridize()
     if args.no_wd:
         decay_weights_only(net)
-    trainer = Trainer(net.collect_params(), args.optimizer, optimizer(args, len(train_batches)), kvstore=args.kvstore)
+    trainer = parallel.trainer(args, net.collect_params(), args.optimizer, optimizer(args, len(train_batches)))
     watch_overflow(trainer, args.dtype)
     loss = loss_function(args)
 
@@ -188,7 +186,6 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--no-wd", action="store_true", help="no weight decay of biases and of normalisation")
     add_mode_argument(parser)
     add_cpu_argument(parser)
-    add("--kvstore", default="device", help="how gradients of devices are summed (default: %(default)s)")
     add("--eval", action="store_true", help="only test, with the parameters of --resume PARAMS")
     add("--no-val", action="store_true", help="no tests")
     add("--val-interval", type=int, default=1, help="epochs from test to test (default: %(default)s)")

@@ -22,8 +22,8 @@ from core import autograd
 from gluon import Trainer
 from gluon.data import DataLoader
 from gluon.loss import SigmoidBCELoss
-from gluon.utils import clip_global_norm
 from gluonnlp.data import batchify
+from scripts.common import parallel
 from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
@@ -52,7 +52,9 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     cut = TOKENIZERS[args.tokenizer]()
     samples = {part: numbers(some, cut, vocab, args.longest) for part, some in reviews.items()}
     samples["train"], samples["valid"] = nlp.data.train_valid_split(samples["train"], args.valid_ratio)
-    trainer = Trainer(net.collect_params(), "ftml", {"learning_rate": args.lr})
+    trainer = parallel.trainer(
+        args, net.collect_params(), "ftml", {"learning_rate": args.lr}, clip_global_norm=args.clip or None
+    )
     pad = vocab[vocab.padding_token] if vocab.padding_token else 0
     for epoch in run.epochs(args.epochs, net, trainer):
         batches = run.progress(loader(args, samples["train"], pad), f"epoch {epoch}")
@@ -61,7 +63,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         run.epoch_done(epoch, metrics, samples=len(samples["train"]))
         reached = [row["valid_accuracy"] for row in run.record.facts["epochs"]]
         if reached[-1] > max(reached[:-1], default=-1.0):
-            net.save_parameters(f"{args.save_prefix}.params")
+            parallel.on_first(net.save_parameters, f"{args.save_prefix}.params")
         if len(reached) - reached.index(max(reached)) > args.patience:
             run.record.say(f"the held-out reviews have not gained for {args.patience} epochs")
             break
@@ -119,21 +121,18 @@ def loader(args: argparse.Namespace, samples: list, pad: int) -> DataLoader:
     elif args.bucket_type == "sorted":
         sampler = nlp.data.SortedBucketSampler(lengths, args.batch_size, mult=args.bucket_mult, shuffle=True)
     else:
-        return DataLoader(samples, args.batch_size, shuffle=True, batchify_fn=together(pad))
-    return DataLoader(samples, batch_sampler=sampler, batchify_fn=together(pad))
+        return parallel.loader(samples, args.batch_size, batchify_fn=together(pad))
+    return parallel.loader(samples, args.batch_size, batch_sampler=sampler, batchify_fn=together(pad))
 
 
 def train(run: Run, net, batches, trainer: Trainer, context) -> dict[str, float]:
     """One pass of training; the mean loss."""
     loss_function, means = SigmoidBCELoss(), Means(run, run.args.log_interval)
-    parameters = [p for p in net.collect_params().values() if p.grad_req != "null"]
     for batch in batches:
         words, lengths, labels = (field.as_in_context(context) for field in batch)
         with autograd.record():
             loss = loss_function(net(words, lengths), labels).mean()
         loss.backward()
-        if run.args.clip:
-            clip_global_norm([p.grad(context) for p in parameters], run.args.clip)
         trainer.step(1)
         means.add(loss=loss)
     return means.row()

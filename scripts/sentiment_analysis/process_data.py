@@ -11,6 +11,7 @@ import numpy as np
 import gluonnlp as nlp
 from gluon.data import DataLoader
 from gluonnlp.data import batchify
+from scripts.common import parallel
 
 # Every text gets this many padding tokens at both ends: one less than the widest filter, so that each word is
 # seen by every position of every filter (Kim, 2014, in his program).
@@ -96,7 +97,7 @@ def batches(samples: list, vocab: nlp.Vocab, batch_size: int, *, shuffle: bool) 
         words, labels = together(chosen)
         return words.T, labels
 
-    return DataLoader(numbered, batch_sampler=sampler, batchify_fn=time_major)
+    return DataLoader(numbered, batch_sampler=parallel.shared(sampler) if shuffle else sampler, batchify_fn=time_major)
 
 
 def _words(samples, lower: bool) -> list:

@@ -18,9 +18,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 import gluonnlp as nlp
+from core.kvstore import processes
 from core.store import home
-from gluon import Trainer
 from gluon.loss import SoftmaxCrossEntropyLoss
+from scripts.common import parallel
 from scripts.common.classify import test, train_epoch
 from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.environment import checksums
@@ -69,8 +70,8 @@ def main(argv: list[str] | None = None) -> dict:
         seen = parts.train if args.model_mode == "rand" else parts.train + parts.dev + parts.test
         vocab = process_data.vocabulary(seen, args.min_freq if args.model_mode == "rand" else 1)
         net = network(args, vocab, len({label for _, label in parts.train}), context)
-        steps = args.epochs * -(-len(parts.train) // args.batch_size)
-        trainer = Trainer(net.collect_params(), args.optimizer, optimizer_arguments(args, steps))
+        steps = args.epochs * max(-(-len(parts.train) // args.batch_size) // processes.count(), 1)
+        trainer = parallel.trainer(args, net.collect_params(), args.optimizer, optimizer_arguments(args, steps))
         before = repeat * args.epochs
         for epoch in run.epochs(before + args.epochs, net, trainer, first=before + 1):
             train_batches = process_data.batches(parts.train, vocab, args.batch_size, shuffle=True)
@@ -82,7 +83,7 @@ def main(argv: list[str] | None = None) -> dict:
                 if samples:
                     metrics[name] = test(net, process_data.batches(samples, vocab, 500, shuffle=False), context)
             if args.save_prefix:
-                net.save_parameters(f"{args.save_prefix}.params")
+                parallel.on_first(net.save_parameters, f"{args.save_prefix}.params")
             run.epoch_done(epoch - before, {"repeat": repeat} | metrics, samples=len(parts.train))
     return run.finish(published=published(args), test_accuracy=chosen(run.record.facts["epochs"]))
 

@@ -18,10 +18,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import core as mx
 import gluonnlp as nlp
 from core import autograd, metric
-from gluon import Trainer
+from core.kvstore import processes
 from gluon.data import DataLoader
 from gluon.loss import SigmoidBinaryCrossEntropyLoss, SoftmaxCrossEntropyLoss
 from gluonnlp.data import batchify
+from scripts.common import parallel
 from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
@@ -47,9 +48,11 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     net.initialize(mx.init.Xavier(), ctx=context)
     if not args.no_hybridize:
         net.hybridize()
-    batches = -(-len(train_texts) // args.batch_size)
+    batches = max(-(-len(train_texts) // args.batch_size) // processes.count(), 1)
     schedule = mx.lr_scheduler.PolyScheduler(args.epochs * batches, base_lr=args.lr, pwr=1)
-    trainer = Trainer(net.collect_params(), args.optimizer, {"learning_rate": args.lr, "lr_scheduler": schedule})
+    trainer = parallel.trainer(
+        args, net.collect_params(), args.optimizer, {"learning_rate": args.lr, "lr_scheduler": schedule}
+    )
     for epoch in run.epochs(args.epochs, net, trainer):
         shuffled = loader(train_texts, labels, vocab, args.batch_size, shuffle=True)
         metrics = {"loss": train(net, run.progress(shuffled, f"epoch {epoch}"), trainer, len(labels), context)}
@@ -57,7 +60,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         run.epoch_done(epoch, metrics, samples=len(train_texts))
     if args.output:
         args.output.mkdir(parents=True, exist_ok=True)
-        net.save_parameters(str(args.output / NAME))
+        parallel.on_first(net.save_parameters, str(args.output / NAME))
     return run.finish("validation_accuracy")
 
 
@@ -84,7 +87,7 @@ def loader(texts: list, labels: list[str], vocab, batch_size: int, *, shuffle: b
     sampler = nlp.data.SortedBucketSampler([n for _, n, _ in samples], batch_size, shuffle=shuffle)
     pad = batchify.Pad(pad_val=vocab[vocab.padding_token], dtype="int32")
     together = batchify.Tuple(pad, batchify.Stack("float32"), batchify.Stack("float32"))
-    return DataLoader(samples, batch_sampler=sampler, batchify_fn=together)
+    return DataLoader(samples, batch_sampler=parallel.shared(sampler) if shuffle else sampler, batchify_fn=together)
 
 
 def train(net, batches, trainer, classes: int, context) -> float:

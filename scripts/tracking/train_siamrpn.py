@@ -18,12 +18,11 @@ import numpy as np
 
 import core as mx
 from core import autograd, nd
-from gluon import Trainer
-from gluon.data import DataLoader
 from gluon.finetune import decay_weights_only
 from gluoncv.data.tracking_data.track import TrkDataset
 from gluoncv.loss import SiamRPNLoss
 from gluoncv.model_zoo import get_model
+from scripts.common import parallel
 from scripts.common.devices import add_count_argument, add_cpu_argument, contexts, settle, spread
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
@@ -61,7 +60,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         str(args.data_dir), names, roots, boxes, ranges, used, videos_per_epoch=args.videos_per_epoch, train_epoch=1
     )
     whole = args.batch_size * len(devices)
-    batches = DataLoader(pairs, whole, shuffle=True, last_batch="discard", num_workers=args.num_data_workers)
+    batches = parallel.loader(pairs, whole, last_batch="discard", num_workers=args.num_data_workers)
 
     net = get_model(args.model, pretrained=args.use_pretrained, bz=args.batch_size, is_train=True)
     settle(net, devices, mx.init.Xavier())
@@ -78,7 +77,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         "momentum": args.momentum, "wd": args.wd,
         "begin_num_update": args.start_epoch * len(batches) // args.accumulate,
     }  # fmt: skip
-    trainer = Trainer(net.collect_params(), "sgd", optimizer)
+    trainer = parallel.trainer(args, net.collect_params(), "sgd", optimizer)
     watch_overflow(trainer, args.dtype)
     criterion = SiamRPNLoss(args.batch_size)
 

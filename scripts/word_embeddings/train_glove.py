@@ -19,7 +19,7 @@ import core as mx
 import gluonnlp as nlp
 from core import autograd
 from core.files.numpy_files import read_npz
-from gluon import Trainer
+from scripts.common import parallel
 from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
@@ -41,9 +41,12 @@ def main(argv: list[str] | None = None) -> dict:
     net.initialize(ctx=context)
     if not args.no_hybridize:
         net.hybridize(static_alloc=not args.no_static_alloc)
-    trainer = Trainer(net.collect_params(), "groupadagrad", {"learning_rate": args.lr, "eps": args.adagrad_eps})
+    trainer = parallel.trainer(
+        args, net.collect_params(), "groupadagrad", {"learning_rate": args.lr, "eps": args.adagrad_eps}
+    )
     for epoch in run.epochs(args.epochs, net, trainer):
-        order = np.random.permutation(len(pairs[0]))
+        with parallel.drawn_alike():
+            order = parallel.part(np.random.permutation(len(pairs[0])))
         begins = run.progress(range(0, len(order), args.batch_size), f"epoch {epoch}")
         total = 0.0
         for begin in begins:

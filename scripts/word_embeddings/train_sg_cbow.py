@@ -22,8 +22,9 @@ import numpy as np
 import core as mx
 import gluonnlp as nlp
 from core import autograd
-from gluon import Trainer
+from core.kvstore import processes
 from gluon.loss import SigmoidBinaryCrossEntropyLoss
+from scripts.common import parallel
 from scripts.common.devices import add_gpu_argument, context_of
 from scripts.common.flags import Parser
 from scripts.common.program import program
@@ -50,13 +51,17 @@ def main(argv: list[str] | None = None) -> dict:
         net.hybridize()
         candidates.hybridize()
     pairs = 2 * counts.sum() * (args.window + 1) / 2 if args.model == "skipgram" else counts.sum()
-    steps = max(1, math.ceil(args.epochs * pairs / args.batch_size))
+    steps = max(1, math.ceil(args.epochs * pairs / args.batch_size / processes.count()))
     schedule = mx.lr_scheduler.PolyScheduler(steps, base_lr=args.lr, pwr=1, final_lr=args.lr * 1e-4)
-    trainer = Trainer(net.collect_params(), args.optimizer, {"learning_rate": args.lr, "lr_scheduler": schedule})
+    trainer = parallel.trainer(
+        args, net.collect_params(), args.optimizer, {"learning_rate": args.lr, "lr_scheduler": schedule}
+    )
 
+    alone = len(texts) < processes.count()  # few long texts are cut, many are dealt out
+    own = [parallel.part(text) for text in texts] if alone else texts[processes.rank() :: processes.count()]
     for epoch in run.epochs(args.epochs, net, trainer):
-        kept = data.subsampled(texts, counts, args.frequent_token_subsampling)
-        stream = run.progress(batches(kept, subwords, args), f"epoch {epoch}")
+        kept = data.subsampled(own, counts, args.frequent_token_subsampling)
+        stream = run.progress(parallel.in_step(batches(kept, subwords, args)), f"epoch {epoch}")
         metrics = {"loss": train(net, stream, candidates, trainer, args.negative, context)}
         run.epoch_done(epoch, metrics, samples=sum(map(len, kept)))
     embedding = nlp.embedding.TokenEmbedding(

@@ -53,7 +53,7 @@ def test_killed_processes_resume_to_the_numbers_of_undisturbed_ones(tmp_path):
 
 def test_torchrun_restarts_a_killed_rank_and_all_resume(tmp_path):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    for folder, die in ((whole, []), (broken, ["--die", "3:2"])):
+    for folder, die in ((whole, []), (broken, ["--die", "3:1"])):
         result = program(folder, "--resume", *die, launcher=TORCHRUN)
         assert result.returncode == 0, result.stderr[-2000:]
         assert ("Signal 9 (SIGKILL)" in result.stderr or "exitcode: -9" in result.stderr) == bool(die)

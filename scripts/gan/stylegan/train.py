@@ -20,10 +20,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 import core as mx
 from core import autograd, nd
-from gluon import Trainer
-from gluon.data import DataLoader
 from gluon.data.vision import transforms
-from scripts.common.devices import spread
+from scripts.common import parallel
+from scripts.common.devices import own_gpus, spread
 from scripts.common.flags import Parser
 from scripts.common.means import Means
 from scripts.common.program import program
@@ -43,7 +42,7 @@ DECAY = 0.999  # of the mean generator
 @program
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
-    devices = [mx.gpu(number) for number in args.gpu_ids] or [mx.cpu()]
+    devices = [mx.gpu(number) for number in own_gpus(args.gpu_ids)] or [mx.cpu()]
     run = Run("gan", args, data={})
     widths = [min(width, args.channels) for width in model.WIDTHS[: stage(args.max_size) + 1]]
     generator, mean = (model.StyledGenerator(args.code, widths=widths) for _ in range(2))
@@ -59,8 +58,8 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     if not args.ckpt_g_running:
         follow(mean, generator, 0)
     trainers = {
-        name: Trainer(
-            nets[name].collect_params(), "adam", {"learning_rate": args.lr_default, "beta1": 0.0, "beta2": 0.99}
+        name: parallel.trainer(
+            args, nets[name].collect_params(), "adam", {"learning_rate": args.lr_default, "beta1": 0.0, "beta2": 0.99}
         )
         for name in ("generator", "discriminator")
     }
@@ -74,7 +73,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         for trainer in trainers.values():
             trainer.set_learning_rate(RATES.get(size, args.lr_default) if args.sched else args.lr_default)
         pictures = data_set(args.path, size)
-        batches = DataLoader(pictures, batch_size, shuffle=True, last_batch="discard")
+        batches = parallel.loader(pictures, batch_size, last_batch="discard")
         if not len(batches):
             raise SystemExit(f"{args.path} has {len(pictures)} pictures, fewer than a batch of {batch_size}")
         alpha = 1.0
@@ -91,10 +90,10 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
             means.add(discriminator_loss=losses, generator_loss=score)
             seen += len(data)
         run.epoch_done(epoch, means.row() | {"size": size, "alpha": alpha}, samples=seen)
-        save_grid(args.out / f"{epoch:06d}.png", mean(shown, step, alpha))
+        parallel.on_first(save_grid, args.out / f"{epoch:06d}.png", mean(shown, step, alpha))
     for name, net in nets.items():
         args.ckpt_dir.mkdir(parents=True, exist_ok=True)
-        net.save_parameters(str(args.ckpt_dir / f"{name}.params"))
+        parallel.on_first(net.save_parameters, str(args.ckpt_dir / f"{name}.params"))
     return run.finish("discriminator_loss", "generator_loss", "size")
 
 
