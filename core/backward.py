@@ -66,7 +66,7 @@ def run(
                     grads = _apply_rule(node, heads_of, stepped)
                 else:
                     heads_of = [ZERO if h is None and (id(node), k) in read else h for k, h in enumerate(heads_of)]
-                    grads = node.apply_rule(heads_of, retain_graph, _early(node, sums, () if stepped else alone))
+                    grads = node.apply_rule(heads_of, retain_graph, _Early(node, sums, () if stepped else alone))
                 if stepped:
                     grads = ()
                 if not retain_graph:
@@ -330,16 +330,27 @@ def _read_once(nodes: Sequence[Application], sums: Sums) -> set[int]:
     return {key for key, count in counts.items() if count == 1}
 
 
-def _early(node, sums: Sums, alone) -> Callable:
-    """What a compiled block calls as soon as the gradient of its k-th parent is there for the taking."""
+class _Early:
+    """What a compiled block calls as soon as the gradient of its k-th parent is there for the taking.
 
-    def store(k: int, take: Callable) -> None:
-        leaf = node.parents[k]
-        if id(leaf) in alone:
-            sums.leaves[id(leaf)] = leaf, take(k)
-            finish(sums, leaf)
+    alone: ids of the marked arrays that this block alone reads.
+    """
 
-    return store
+    def __init__(self, node, sums: Sums, alone: Collection[int]):
+        self._node, self._sums, self._alone = node, sums, alone
+
+    def __call__(self, k: int, take: Callable) -> None:
+        leaf = self._node.parents[k]
+        if id(leaf) in self._alone:
+            self._sums.leaves[id(leaf)] = leaf, take(k)
+            finish(self._sums, leaf)
+
+    def target(self, k: int):
+        """The tensor that the whole gradient of the k-th parent is to overwrite; None where there is none."""
+        leaf = self._node.parents[k]
+        if id(leaf) not in self._alone or leaf.req != "write" or leaf.vacant is not None or leaf.grad is None:
+            return None
+        return leaf.grad._data if leaf.grad.stype == "default" else None
 
 
 def _done(node: Application, waiting: dict[int, int], sums: Sums) -> None:
@@ -372,6 +383,8 @@ def _store(leaf: Leaf, found: tuple | None, others=()) -> None:
     elif found is None:
         if leaf.req == "write":
             leaf.grad._data.zero_()
+    elif found[1]._data is leaf.grad._data:  # a captured plan wrote there
+        storage.count_change([leaf.grad._data])
     elif leaf.req == "add":
         leaf.grad._data.add_(found[1]._data)
     elif not storage.take_over(leaf.grad._data, found, others):

@@ -162,6 +162,22 @@ def meta_like(tensor: Tensor) -> Tensor:
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
 
 
+def layout(tensor: Tensor) -> tuple:
+    """How a tensor lies in memory: what `empty_in` makes another one of."""
+    return tensor.shape, tensor.stride(), tensor.dtype, tensor.device
+
+
+def empty_in(description: tuple) -> Tensor:
+    """Memory of unset values, as described by `layout`."""
+    shape, strides, dtype, where = description
+    return torch.empty_strided(shape, strides, dtype=dtype, device=where)
+
+
+def dense(tensor: Tensor) -> Tensor:
+    """The tensor itself where its elements fill a block of memory that is aligned to 16 bytes, else a copy."""
+    return tensor if is_dense(tensor) and tensor.data_ptr() % 16 == 0 else copy_to(tensor)
+
+
 def same_memory(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors are views of one memory, also where there is none."""
     return a.untyped_storage()._cdata == b.untyped_storage()._cdata
@@ -361,19 +377,46 @@ def share_numpy(tensor: Tensor) -> np.ndarray:
     return tensor.numpy()
 
 
-def capture(function, pool=None):
-    """Captures what `function()` does on the current GPU.
+class GraphPool:
+    """Memory of captures on one GPU: what one of them computes on the way, another may overwrite."""
 
-    Gives a function that does it again, the memory that this takes (`pool` of another capture, which is never replayed
-    in between its own results and their use), and the first result. RuntimeError where `function` waits for the GPU, or
-    does anything else that a CUDA graph cannot hold; other threads may.
+    def __init__(self):
+        self._handle, self._graphs = None, weakref.WeakSet()
+
+    def handle(self):
+        """Torch's name for the memory, another one where no capture is left of those that took it."""
+        if not self._graphs:
+            self._handle = torch.cuda.graph_pool_handle()
+        return self._handle
+
+    def add(self, graph) -> None:
+        """Notes a capture."""
+        self._graphs.add(graph)
+
+    def leave(self) -> None:
+        """Has the next capture take other memory: torch refuses that of a capture which has failed."""
+        self._graphs = weakref.WeakSet()
+
+
+def capture(function, pool: GraphPool | None = None):
+    """Captures what `function()` does on the current GPU, in memory of `pool`, or of its own.
+
+    Gives a function that does it again, the first result, and the bytes by which the pool has grown. RuntimeError where
+    `function` waits for the GPU, or does anything else that a CUDA graph cannot hold; other threads may.
     """
+    pool = pool or GraphPool()
     graph = torch.cuda.CUDAGraph()
     torch.cuda.synchronize()
     stream = _stream(torch.cuda.current_device())
-    with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
-        result = function()
-    return graph.replay, graph.pool(), result
+    try:
+        with torch.cuda.graph(graph, pool=pool.handle(), stream=stream, capture_error_mode="thread_local"):
+            before = torch.cuda.memory_reserved()
+            result = function()
+    except RuntimeError:
+        pool.leave()
+        raise
+    pool.add(graph)
+    return graph.replay, result, torch.cuda.memory_reserved() - before
 
 
 @functools.cache

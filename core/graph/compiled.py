@@ -14,7 +14,7 @@ from core.context import current_context
 from core.dtypes import dtype_name
 from core.extents import evaluated, hints
 from core.graph.around import around
-from core.graph.capture import Captured, capturable
+from core.graph.capture import Captured, considered, warn
 from core.graph.changes import Changes
 from core.graph.ir import HELD, INPUT, Graph, Value, written
 from core.graph.passes import optimize
@@ -56,6 +56,7 @@ class Compiled:
         self._met: dict[tuple, int] = {}  # how often signatures without a plan came
         self._latest: dict[tuple, Plan | Untraceable] = {}  # the last plan of each mode
         self._holding: list[Plan] = []
+        self._warned = False  # that it is not captured
         self._lock = threading.RLock()
 
     def __call__(self, *args, variant=None):
@@ -165,7 +166,7 @@ class Compiled:
                 if not open_.pinned():
                     open_.mark(traced.graph)
                     traced.graph.mark_parameters(self._parameters())
-                    plan = Plan(traced, self.flags, self._hold, open_)
+                    plan = Plan(traced, self.flags, self._hold, open_, self._decline)
             except (*operand_errors.KERNEL_ERRORS, AssertionError, Untraceable) as error:
                 known.varying = varying
                 plan = self._make(args)  # raises where the call is at fault, which says nothing of its class
@@ -240,7 +241,7 @@ class Compiled:
         except Untraceable as reason:
             return reason
         traced.graph.mark_parameters(parameters)
-        return Plan(traced, self.flags, self._hold)
+        return Plan(traced, self.flags, self._hold, decline=self._decline)
 
     def _hold(self, plan: Plan) -> None:
         """Notes that a plan keeps prepared weights now.
@@ -251,6 +252,12 @@ class Compiled:
             self._holding = [*(p for p in self._holding if p is not plan), plan]
             while len(self._holding) > 1 and sum(p.prepared_bytes for p in self._holding) > MOST_PREPARED:
                 self._holding.pop(0).forget()
+
+    def _decline(self, reason: str) -> None:
+        """Says, once, that plans of this function are not captured."""
+        if not self._warned:
+            self._warned = True
+            warn(reason)
 
     def _look_again(self) -> None:
         with self._lock:
@@ -274,6 +281,7 @@ class Plan:
         flags: dict | None = None,
         hold: Callable[[Plan], None] = lambda plan: None,
         shapes: OpenShapes | None = None,
+        decline: Callable[[str], None] = warn,
     ):
         self._traced, self._hold, self.shapes = traced.graph, hold, shapes
         self.inline_limit = (flags or {}).get("inline_limit", 2)
@@ -291,8 +299,10 @@ class Plan:
         self.training = state.training
         ctx = next((v.ctx for v in (*graph.outputs, *graph.inputs)), None) or current_context()
         self.backward = backward_part(graph, self._sharing) if graph.heads else None
-        parts = [part for part in (self.forward, self.backward) if part is not None]
-        captured = Captured(graph, *parts) if capturable(graph, parts, flags or {}) else None
+        promised = bool(flags and flags.get("static_alloc") and flags.get("static_shape"))
+        self.captured = captured = None
+        if considered(graph):
+            self.captured = captured = Captured(graph, self.forward, self.backward, promised, decline)
         self._run = storage.on_device(ctx, captured.forward if captured else self.forward.run)
         self._run_early = None if self.early is None else storage.on_device(ctx, self.early.run)
         self._ctx = ctx
@@ -427,8 +437,8 @@ class _Call(autograd.Application):
     def apply_rule(self, heads: list, retain: bool, finish: Callable) -> list:
         """Gradients with respect to the parents, None for those that are stored or zero; called by the tape.
 
-        finish(k, take): stores `take(k)`, the gradient of the k-th parent,
-        if that is the whole of it. `heads` are let go.
+        finish(k, take): stores `take(k)`, the gradient of the k-th parent, if that is the whole of it; finish.target(k)
+        is the tensor that it may be written to before, or None. `heads` are let go.
         """
         plan, saved = self._plan, self.saved_inputs
         if saved is None:
@@ -463,8 +473,22 @@ class _Call(autograd.Application):
         tensors = [h._data for h in given]
         del given
         heads.clear()
-        plan.gradients(saved, tensors, self._keys, retain, found, lambda k: finish(k, array))
+        plan.gradients(saved, tensors, self._keys, retain, found, _Store(finish, array))
         return [array(k) for k in range(len(found))]
+
+
+class _Store:
+    """Hands the k-th gradient of a call over as soon as it is there (see `Plan.gradients`)."""
+
+    def __init__(self, finish: Callable, array: Callable):
+        self._finish, self._array = finish, array
+
+    def __call__(self, k: int) -> None:
+        self._finish(k, self._array)
+
+    def target(self, k: int):
+        """The tensor that the k-th gradient may be written to at once, None where it is not known."""
+        return self._finish.target(k)
 
 
 def _mode(variant) -> tuple:

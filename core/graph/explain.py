@@ -12,7 +12,7 @@ def explain(block, *inputs) -> str:
     One row per step: its number, the kernel, shapes and bytes of what it makes, and the numbers of the buffers where
     that lies. Inside `autograd.record()` the backward part follows behind a row that says so; it has buffers of its
     own. Of a plan for a class of shapes the inputs' shapes follow, with names for the lengths that are open, and the
-    conditions that these must fulfil.
+    conditions that these must fulfil; of a plan on a GPU, for which shapes it is captured as a CUDA graph, or why not.
     """
     plan = block.plan_of(*inputs)
     if isinstance(plan, Untraceable):
@@ -30,7 +30,8 @@ def explain(block, *inputs) -> str:
                 )
         widths = [max(len(row[k]) for row in rows) for k in range(5)]
         lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
-        text = "\n".join([*lines, *notes, *_shapes(plan)])
+        captured = [] if plan.captured is None else [plan.captured.describe()]
+        text = "\n".join([*lines, *notes, *_shapes(plan), *captured])
     print(text)
     return text
 

@@ -23,14 +23,17 @@ class Step:
     draws and constants (nested in lists and tuples).
 
     kernel: its name for people. node: what it computes. formula: of a pointwise step,
-    (formula, operands, attributes, dtype).
+    (formula, operands, attributes, dtype). called: the kernels that are called, as far as that was seen.
     """
 
-    __slots__ = ("arguments", "formula", "function", "kernel", "keywords", "node")
+    __slots__ = ("arguments", "called", "formula", "function", "kernel", "keywords", "node")
 
-    def __init__(self, kernel: str, function: Callable, arguments: Sequence, keywords: dict, node: Node, formula=None):
-        self.kernel, self.function, self.arguments, self.keywords, self.node, self.formula = (
-            kernel, function, arguments, keywords, node, formula,
+    def __init__(
+        self, kernel: str, function: Callable, arguments: Sequence, keywords: dict, node: Node, formula=None,
+        called: Sequence = (),
+    ):  # fmt: skip
+        self.kernel, self.function, self.arguments, self.keywords, self.node, self.formula, self.called = (
+            kernel, function, arguments, keywords, node, formula, called,
         )  # fmt: skip
 
 
@@ -132,10 +135,10 @@ def lower(node: Node) -> Step:
                 whole = formula, operands, values, dtype
                 return Step(f"pointwise {formula.name}", function, [*operands, *values], {}, node, whole)
             function = kernels.implementation(family, name, device)
-            return Step(_title(f"{family}.{name}", node), function, arguments, keywords, node)
+            return Step(_title(f"{family}.{name}", node), function, arguments, keywords, node, None, called)
     if _only_reshapes(node, result, called):
         return Step(op.name, kernels.shape.reshape, (node.inputs[0], tuple(result.shape)), {}, node)
-    return Step(op.name, op.forward, node.inputs, dict(attrs), node)
+    return Step(op.name, op.forward, node.inputs, dict(attrs), node, None, called)
 
 
 def _title(kernel: str, node: Node) -> str:

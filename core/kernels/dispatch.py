@@ -132,6 +132,12 @@ class Call(NamedTuple):
     kwargs: dict[str, Any]
     result: Any
 
+    @property
+    def key(self) -> Any:
+        """The random key that the kernel was given, None where it takes none."""
+        signature = inspect.signature(KERNELS[f"{self.family}.{self.name}"].contract)
+        return signature.bind(*self.args, **self.kwargs).arguments.get("key")
+
 
 class _State:
     """What the program has chosen for all threads."""

@@ -61,7 +61,7 @@ def run(backend, x, params, h0, c0, mode, hidden, layers, bidirectional, dropout
     cell, keep = backend.cells[mode], []
     for layer in range(layers):
         if layer:
-            x = backend.dropout(y, dropout, _key(key, layer)) if training and dropout > 0 else y
+            x = backend.dropout(y, dropout, key, (), _salt(layer)) if training and dropout > 0 else y
             y = torch.empty_like(y)
         for direction in range(directions):
             i, order = layer * directions + direction, _order(steps, direction)
@@ -111,7 +111,7 @@ def run_grad(
                 gradients[i] = found
             del found
         if layer:
-            dy = backend.dropout(dx, dropout, _key(key, layer)) if training and dropout > 0 else dx
+            dy = backend.dropout(dx, dropout, key, (), _salt(layer)) if training and dropout > 0 else dx
     return dx, dparams if flat else _parts(gradients), dh0, dc0
 
 
@@ -131,9 +131,9 @@ def _order(steps, direction):
     return range(steps - 1, -1, -1) if direction else range(steps)
 
 
-def _key(key, layer):
-    """Far from the keys of other calls, which callers may count up by one."""
-    return key ^ (layer << 48)
+def _salt(layer):
+    """What takes a layer's key far from the keys of other calls, which callers may count up by one."""
+    return layer << 48
 
 
 def _copy(gradient, like):

@@ -144,9 +144,12 @@ class HybridBlock(Block):
         `hybrid_forward` takes another way for symbols (`if F is mx.nd`), which is then the one that is compiled, as in
         MXNet.
 
-        static_alloc, static_shape: together they let predictions and training steps on a GPU be captured as CUDA
-        graphs, with buffers of their own. static_shape promises few shapes: each of the first eight has its plan at once. Memory that a
-        call lets go stays with the process in any case, and the next call takes it again.
+        On a GPU, shapes that come again are captured as CUDA graphs, up to a share of its memory that the environment
+        variable MXNET_CUDA_GRAPH_SHARE sets (0.5); a warning says where that cannot be.
+
+        static_alloc, static_shape: together they promise that shapes come again, which are captured after two calls
+        then, not after four. static_shape warns of the ninth shape. Memory that a call lets go stays with the process in
+        any case, and the next call takes it again.
         """
         self._active = active
         self._compiled = self._delegate = None

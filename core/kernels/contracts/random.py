@@ -86,9 +86,10 @@ def permutation(n: int, device: torch.device, key: Key) -> Tensor:
 
 
 @kernel
-def dropout(x: Tensor, p: float, key: Key, axes: Ints = ()) -> Tensor:
+def dropout(x: Tensor, p: float, key: Key, axes: Ints = (), salt: int = 0) -> Tensor:
     """x * mask / (1 - p) with a mask that is 0 with probability `p` and constant along `axes`.
 
-    The mask follows from `key`, so the function is linear in `x` and its own gradient.
+    The mask follows from `key`, so the function is linear in `x` and its own gradient. salt: makes several masks of one
+    key, also where that lies in memory; the mask is that of the key `key ^ salt`.
     """
     return empty(x.shape, x.dtype, x)

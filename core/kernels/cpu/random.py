@@ -70,11 +70,11 @@ def permutation(n, device, key):
     return torch.randperm(n, generator=_seeded(key), device=device)
 
 
-def dropout(x, p, key, axes=()):
+def dropout(x, p, key, axes=(), salt=0):
     if p >= 1:
         return torch.zeros_like(x)
     shape = [1 if axis in axes else n for axis, n in enumerate(x.shape)]
-    mask = _coins(shape, 1.0 - p, torch.int16, x.dtype, x.device, key).mul_(1.0 / (1.0 - p))
+    mask = _coins(shape, 1.0 - p, torch.int16, x.dtype, x.device, key ^ salt).mul_(1.0 / (1.0 - p))
     return mask.mul_(x) if mask.shape == x.shape else x * mask
 
 

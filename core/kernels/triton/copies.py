@@ -1,4 +1,4 @@
-"""Copies of memory in another order.
+"""Copies of memory in another order, and to places that are found in memory.
 
 Axes that lie one behind the other are walked as one; a program writes a run of the result.
 """
@@ -38,6 +38,30 @@ def contiguous(x: Tensor) -> Tensor:
     return out
 
 
+def at_address_(x: Tensor, address: Tensor, write: bool) -> None:
+    if x.numel():
+        words = _words(x)
+        count = words.numel()
+        _move[(triton.cdiv(count, BLOCK),)](words, address, count, WRITE=write, WIDE=count >= WIDE, BLOCK=BLOCK)
+
+
+def _words(x: Tensor) -> Tensor:
+    """The memory of a dense tensor as a vector of the widest integers that it is a multiple of."""
+    width = next(kind for kind in (torch.int64, torch.int32, torch.int16, torch.uint8) if x.nbytes % kind.itemsize == 0)
+    return x.as_strided((x.numel(),), (1,)).view(width)
+
+
+@jit
+def _move(x, address, count, WRITE: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr):
+    at = program(0, WIDE) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < count
+    there = tl.multiple_of(tl.load(address).to(x.dtype), 16) + at
+    if WRITE:
+        tl.store(there, tl.load(x + at, mask=inside), mask=inside)
+    else:
+        tl.store(x + at, tl.load(there, mask=inside), mask=inside)
+
+
 @jit
 def _copy(
     x, out, count, size1, size2, size3, size4, stride0, stride1, stride2, stride3, stride4,
@@ -73,4 +97,11 @@ AOT = [
     )
     for kind in ("*fp16", "*fp32")
     for axes in (2, 3)
+] + [
+    AotCase(
+        _move,
+        {"x": "*i64", "address": "*i64", "count": "i32:16"},
+        {"WRITE": write, "WIDE": False, "BLOCK": BLOCK},
+    )
+    for write in (False, True)
 ]

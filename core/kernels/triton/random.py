@@ -82,7 +82,7 @@ def permutation(n, device, key):
     return sort(randint((n,), -(1 << 31), 1 << 31, torch.int32, device, key), 0, False)[1]
 
 
-def dropout(x, p, key, axes=()):
+def dropout(x, p, key, axes=(), salt=0):
     if p >= 1:
         return torch.zeros_like(x)
     x = contiguous(x)
@@ -91,9 +91,10 @@ def dropout(x, p, key, axes=()):
         mask = x
         if axes:
             shape = [1 if axis in axes else n for axis, n in enumerate(x.shape)]
-            mask = bernoulli(shape, 1.0 - p, torch.uint8, x.device, key).expand(x.shape).contiguous()
+            mask = _fill(_uniform, _BELOW, shape, 1.0 - p, 0.0, torch.uint8, x.device, key, salt)
+            mask = mask.expand(x.shape).contiguous()
         _dropout[(triton.cdiv(x.numel(), 4 * _QUADS),)](
-            x, mask, y, x.numel(), key, 1.0 - p, 1.0 / (1.0 - p), MASKED=bool(axes), QUADS=_QUADS
+            x, mask, y, x.numel(), key, salt, 1.0 - p, 1.0 / (1.0 - p), MASKED=bool(axes), QUADS=_QUADS
         )
     return y
 
@@ -104,12 +105,12 @@ _BETWEEN, _AFFINE, _BELOW = 0, 1, 2
 _PLAIN, _FAILURES, _DISPERSED = 0, 1, 2
 
 
-def _fill(source, finish, shape, a, b, dtype, device, key):
+def _fill(source, finish, shape, a, b, dtype, device, key, salt=0):
     x = torch.empty(shape, dtype=dtype, device=device)
     if x.numel():
         (a, a_given), (b, b_given) = _parameter(a, x), _parameter(b, x)
         _sample[(triton.cdiv(x.numel(), 4 * _QUADS),)](
-            as_bytes(x), a, b, x.numel(), key,
+            as_bytes(x), a, b, x.numel(), key, salt,
             SOURCE=source, FINISH=finish, A_GIVEN=a_given, B_GIVEN=b_given, WIDE=dtype is torch.float64, QUADS=_QUADS,
         )  # fmt: skip
     return x
@@ -190,12 +191,12 @@ def _exponential(a, b, c, d, WIDE: tl.constexpr):
 
 @jit(do_not_specialize=["key"])
 def _sample(
-    x_ptr, a_ptr, b_ptr, total, key,
+    x_ptr, a_ptr, b_ptr, total, key, salt,
     SOURCE: tl.constexpr, FINISH: tl.constexpr, A_GIVEN: tl.constexpr, B_GIVEN: tl.constexpr, WIDE: tl.constexpr,
     QUADS: tl.constexpr,
 ):  # fmt: skip
     block = tl.program_id(0).to(tl.int64)
-    quads = SOURCE(*_words(key, block * QUADS + tl.arange(0, QUADS), 0, 0), WIDE)
+    quads = SOURCE(*_words(number_of(key) ^ salt, block * QUADS + tl.arange(0, QUADS), 0, 0), WIDE)
     for lane in tl.static_range(4):
         at = (4 * block + lane) * QUADS + tl.arange(0, QUADS)
         inside = at < total
@@ -358,9 +359,9 @@ def _choose(sums_ptr, y_ptr, total, n, kinds, key, SINGLES: tl.constexpr):
 
 
 @jit(do_not_specialize=["key"])
-def _dropout(x_ptr, mask_ptr, y_ptr, total, key, keep, scale, MASKED: tl.constexpr, QUADS: tl.constexpr):
+def _dropout(x_ptr, mask_ptr, y_ptr, total, key, salt, keep, scale, MASKED: tl.constexpr, QUADS: tl.constexpr):
     block = tl.program_id(0).to(tl.int64)
-    quads = _uniform(*_words(key, block * QUADS + tl.arange(0, QUADS), 0, 0), False)
+    quads = _uniform(*_words(number_of(key) ^ salt, block * QUADS + tl.arange(0, QUADS), 0, 0), False)
     for lane in tl.static_range(4):
         at = (4 * block + lane) * QUADS + tl.arange(0, QUADS)
         inside = at < total
@@ -373,7 +374,7 @@ def _dropout(x_ptr, mask_ptr, y_ptr, total, key, keep, scale, MASKED: tl.constex
 AOT = [
     AotCase(
         _sample,
-        {"x_ptr": "*fp32", "a_ptr": "fp32", "b_ptr": "fp32", "total": "i32", "key": "i64"},
+        {"x_ptr": "*fp32", "a_ptr": "fp32", "b_ptr": "fp32", "total": "i32", "key": "i64", "salt": "i32"},
         {"SOURCE": source, "FINISH": finish, "A_GIVEN": False, "B_GIVEN": False, "WIDE": False, "QUADS": _QUADS},
     )
     for source, finish in ((_uniform, _BETWEEN), (_normal, _AFFINE), (_exponential, _AFFINE))
@@ -390,8 +391,8 @@ AOT = [
     ),
     AotCase(
         _dropout,
-        {"x_ptr": "*bf16", "mask_ptr": "*bf16", "y_ptr": "*bf16", "total": "i32", "key": "*i64", "keep": "fp32"}
-        | {"scale": "fp32"},
+        {"x_ptr": "*bf16", "mask_ptr": "*bf16", "y_ptr": "*bf16", "total": "i32", "key": "*i64", "salt": "i64"}
+        | {"keep": "fp32", "scale": "fp32"},
         {"MASKED": False, "QUADS": _QUADS},
     ),
 ]

@@ -46,6 +46,7 @@ SAMPLES = {
     "conv.conv_weight_grad": [(t(2, 6, 3, 3), X, (6, 4, 3, 3), *HOW)],
     "conv.conv_bias_grad": [(t(2, 6, 3, 3),)],
     "copies.contiguous": [(t(3, 4),), (t(3, 4).T,)],
+    "copies.at_address_": [(C.clone(), torch.tensor([C.data_ptr()]), True)],
     "pool.max_pool": [(X, (3, 3), (2, 2), ((1, 1), (1, 2))), (t(2, 3, 7), (2,), (2,), ((0, 1),))],
     "pool.avg_pool": [(X, (2, 2), (2, 2), ((0, 0), (0, 0)), True)],
     "pool.max_pool_grad": [(t(2, 4, 3, 3), t(2, 4, 3, 3, dtype=torch.int64), (2, 4, 6, 6), (2, 2), (2, 2), ((0, 0), (0, 0)))],
