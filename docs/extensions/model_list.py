@@ -7,6 +7,7 @@ docs/model_sizes.tsv, which `python -m docs.extensions.model_list` writes anew.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 from html import escape
@@ -19,7 +20,8 @@ TIMES = ROOT / "logs" / "benchmarks" / "classification_zoo.json"
 COLUMNS = ("network", "task", "input", "parameters", "published top-1 (%)", "pictures/s", "weights")
 NUMBERS = {"parameters", "published top-1 (%)", "pictures/s"}
 SHOWN = 2  # names of weights in a row
-FRAMES = 32  # of a video
+# Frames of a video that networks take, of SlowFast those of both rates; pictures that stand for a video
+FRAMES, PARTS = (32, 36, 40, 80), (3, 7)
 
 
 def setup(app):
@@ -34,35 +36,78 @@ def rows() -> list[dict[str, str]]:
 
     sizes, accuracies, times = sizes_of_networks(), _accuracies(), _times()
     found = [_vision(name, sizes, accuracies, times) for name in sorted(get_model_list())]
-    return found + _language()
+    return found + _language(sizes)
 
 
-def sizes_of_networks() -> dict[str, str]:
-    """Numbers of parameters by the name of a network; "" where they depend on the input, or on classes to be chosen."""
+def sizes_of_networks() -> dict[str, tuple[str, str]]:
+    """(parameters, those of a word more) by the name of a network; the latter "" where no vocabulary decides."""
     with open(SIZES, encoding="utf-8", newline="") as file:
-        return {row["network"]: row["parameters"] for row in csv.DictReader(file, delimiter="\t")}
+        return {row["network"]: (row["parameters"], row["a word"]) for row in csv.DictReader(file, delimiter="\t")}
 
 
 def count_parameters(name: str) -> int | None:
-    """How many numbers a network learns or keeps; None where layers cannot tell without real inputs."""
+    """How many numbers a network for pictures or videos learns or keeps; of one for classes to be chosen, with VOC's 20.
+
+    None where no input of `_inputs` makes all its shapes known.
+    """
     from core import nd
     from core.base import MXNetError
     from gluon_cli.zoo import count
+    from gluoncv.data import VOC
     from gluoncv.model_zoo import cards, get_model
 
-    size = getattr(cards.preprocessing_of(name), "size", 0) or 512
-    try:
-        net = get_model(name, pretrained_base=False)
-    except TypeError:  # it is made for classes of the user's
-        return None
-    for shape in ((1, 3, size, size), (1, 3, FRAMES, size, size)):
+    own = {"classes": VOC} if name.endswith("_custom") or name.startswith("custom_") else {}
+    net = get_model(name, pretrained_base=False, **own)
+    for shapes in _inputs(getattr(cards.preprocessing_of(name), "size", 0) or 512):
+        if not _known(net):
+            with contextlib.suppress(MXNetError, ValueError, TypeError):  # it takes one of them
+                net.infer_shape(*(nd.zeros(shape) for shape in shapes))
         if _known(net):
-            break
-        try:
-            net.infer_shape(nd.zeros(shape))
-        except (MXNetError, ValueError, TypeError):  # of pictures or of videos, one of which it does not take
-            continue
-    return count(net) if _known(net) else None
+            return count(net)
+    return None
+
+
+def _inputs(size: int):
+    """Shapes of inputs that networks take: of pictures, of the frames of one video at several rates, of parts of videos
+    as so many pictures, of a thing that is sought and where.
+    """
+    yield ((1, 3, size, size),)
+    for frames in FRAMES:
+        yield ((1, 3, frames, size, size),)
+    for parts in PARTS:
+        yield ((parts, 3, size, size),)
+    yield (1, 3, 127, 127), (1, 3, 287, 287)
+
+
+def count_of_language(name: str) -> tuple[int, int]:
+    """(parameters without words, parameters of each word) of a network for texts, from two vocabularies."""
+    from gluonnlp import Vocab
+    from gluonnlp.data import count_tokens
+    from gluonnlp.model import get_model, registry
+    from gluonnlp.vocab import BERTVocab
+
+    family = registry.family_of(name)
+    kind = BERTVocab if family in (registry.bert, registry.xlnet) else Vocab
+    counts = []
+    for words in (100, 200):
+        vocab = kind(count_tokens(map(str, range(words))))
+        net, *_ = get_model(name, pretrained=False, **dict.fromkeys(family.VOCABULARIES, vocab))
+        counts.append((len(vocab), _count_with_text(net, len(family.VOCABULARIES))))
+    (few, small), (many, large) = counts
+    each = (large - small) // (many - few)
+    return small - each * few, each
+
+
+def _count_with_text(net, texts: int) -> int:
+    """Numbers of a network; where it has to be called to know, with a text, and for translations with two."""
+    from core import nd
+    from gluon_cli.zoo import count
+
+    if not _known(net):
+        net.initialize()
+        lengths = [nd.array([4])] * 2 if texts == 2 else []
+        net(nd.ones((1, 4)), nd.ones((1, 4)), *lengths)
+    return count(net)
 
 
 def _known(net) -> bool:
@@ -77,12 +122,12 @@ def _vision(name, sizes, accuracies, times) -> dict[str, str]:
     where = (["MXNet"] if model_store.has_published_weights(name) else []) + list(sources.names(name))
     more = f" and {len(where) - SHOWN} more" if len(where) > SHOWN else ""
     return dict(zip(COLUMNS, (
-        name, cards.task_of(name), f"{size}" if isinstance(size, int) and size else "any", sizes.get(name, ""),
+        name, cards.task_of(name), f"{size}" if isinstance(size, int) and size else "any", sizes[name][0],
         accuracies.get(name, ""), times.get(name, ""), ", ".join(where[:SHOWN]) + more or "none published",
     )))  # fmt: skip
 
 
-def _language() -> list[dict[str, str]]:
+def _language(sizes) -> list[dict[str, str]]:
     from gluonnlp.model import registry
 
     published = list(registry._published_weights())
@@ -92,8 +137,12 @@ def _language() -> list[dict[str, str]]:
             data = [row[len(name) + 1 :] for row in published if row.startswith(name + "_")]
             more = f" and {len(data) - SHOWN} more" if len(data) > SHOWN else ""
             weights = f"MXNet: {', '.join(data[:SHOWN])}{more}" if data else "none published"
-            found.append(dict(zip(COLUMNS, (name, "language", "words", "", "", "", weights))))
+            found.append(dict(zip(COLUMNS, (name, "language", "words", _per_word(*sizes[name]), "", "", weights))))
     return found
+
+
+def _per_word(fixed: str, each: str) -> str:
+    return f"{int(fixed):,} + {int(each):,} a word" if int(each) else fixed
 
 
 def _accuracies() -> dict[str, str]:
@@ -120,7 +169,8 @@ def _cell(column: str, text: str) -> str:
     if column not in NUMBERS:
         return f"<td>{escape(text)}</td>"
     shown = f"{int(text):,}" if text.isdigit() else escape(text)
-    return f'<td class="number" data-value="{escape(text)}">{shown}</td>'
+    value = text.partition(" ")[0].replace(",", "")
+    return f'<td class="number" data-value="{escape(value)}">{shown}</td>'
 
 
 def _write(path: Path) -> None:
@@ -132,10 +182,14 @@ def _write(path: Path) -> None:
 
 def main() -> None:
     from core.files.atomic import write_bytes
+    from gluon_cli.zoo import language_networks
     from gluoncv.model_zoo import get_model_list
 
-    lines = [f"{name}\t{count_parameters(name) or ''}\n" for name in sorted(get_model_list())]
-    write_bytes(SIZES, ("network\tparameters\n" + "".join(lines)).encode())
+    lines = [f"{name}\t{count_parameters(name) or ''}\t\n" for name in sorted(get_model_list())]
+    for name in language_networks(False):
+        fixed, each = count_of_language(name)
+        lines.append(f"{name}\t{fixed}\t{each}\n")
+    write_bytes(SIZES, ("network\tparameters\ta word\n" + "".join(lines)).encode())
 
 
 if __name__ == "__main__":

@@ -17,8 +17,9 @@ def test_every_network_is_listed(rows):
     assert set(rows) == {*get_model_list(), *language}
 
 
-def test_sizes_are_of_the_networks_that_there_are():
-    assert set(model_list.sizes_of_networks()) == set(get_model_list())
+def test_sizes_are_of_the_networks_that_there_are(rows):
+    assert set(model_list.sizes_of_networks()) == set(rows)
+    assert [n for n, row in rows.items() if not row["parameters"]] == ["custom_faster_rcnn_fpn", "custom_mask_rcnn_fpn"]
 
 
 # Figures that are not ours: torchvision's and the papers' counts of parameters, with the running statistics that
@@ -28,7 +29,20 @@ def test_sizes_agree_with_published_ones(rows, name, parameters):
     assert int(rows[name]["parameters"]) == parameters
 
 
-@pytest.mark.parametrize("name", ["cifar_resnet20_v1", "mobilenet0.25", "squeezenet1.1"])
+# transformers' counts of BertForPreTraining and of the small GPT-2
+@pytest.mark.parametrize(
+    ("name", "words", "parameters"), [("bert_12_768_12", 30522, 110_106_428), ("gpt2_117m", 50257, 124_439_808)]
+)
+def test_sizes_of_networks_for_words_agree_with_published_ones(rows, name, words, parameters):
+    fixed, each = model_list.count_of_language(name)
+    assert fixed + each * words == parameters
+    assert rows[name]["parameters"] == f"{fixed:,} + {each} a word"
+    assert f'data-value="{fixed}"' in model_list.table()
+
+
+@pytest.mark.parametrize(
+    "name", ["cifar_resnet20_v1", "mobilenet0.25", "squeezenet1.1", "yolo3_mobilenet0.25_custom", "vgg16_ucf101_int8"]
+)
 def test_sizes_are_counted_as_written(rows, name):
     assert model_list.count_parameters(name) == int(rows[name]["parameters"])
 

@@ -14,8 +14,6 @@ from scripts.common.packaged import PACKAGES, checkpoint_folder
 from scripts.image_classification import nsfwjs, validate_others
 from scripts.image_classification.tflite import weights_of
 
-SHARED = Path(__file__).resolve().parents[2].parent / "shared"
-
 
 def carried(name):
     package = PACKAGES[name][0]
@@ -24,17 +22,12 @@ def carried(name):
     return checkpoint_folder(name)
 
 
-def pictures(count):
-    folder = SHARED / "data" / "imagenet_samples"
-    if not folder.exists():
-        pytest.skip(f"{folder} is absent, with the pictures")
-    return validate_others.listed(folder)[:count]
+def pictures(data, count):
+    return validate_others.listed(data / "imagenet_samples")[:count]
 
 
-def test_quantized_files_are_read_without_a_package(tmp_path):
-    files = [SHARED / "weights" / name for name in validate_others.TFLITE]
-    if not files[0].exists():
-        pytest.skip(f"{files[0]} is absent")
+def test_quantized_files_are_read_without_a_package(weights, tmp_path):
+    files = [weights / name for name in validate_others.TFLITE]
     layers = [layer for file in files for layer in weights_of(file)]
     assert len(layers) == 28
     assert [layer[0].shape for layer in layers[:3]] == [(32, 3, 3, 3), (1, 3, 3, 32), (64, 1, 1, 32)]
@@ -47,30 +40,30 @@ def test_quantized_files_are_read_without_a_package(tmp_path):
         weights_of(tmp_path / "other.tflite")
 
 
-def test_a_mobilenet_of_google_coral_knows_pictures():
-    net = validate_others.mobilenet([SHARED / "weights" / name for name in validate_others.TFLITE])
-    row = validate_others.counted("", net, validate_others.turned, pictures(8), "")
+def test_a_mobilenet_of_google_coral_knows_pictures(weights, data):
+    net = validate_others.mobilenet([weights / name for name in validate_others.TFLITE])
+    row = validate_others.counted("", net, validate_others.turned, pictures(data, 8), "")
     assert row["right"] >= 6
 
 
-def test_torchvisions_mobilenet_knows_pictures_without_conversion():
+def test_torchvisions_mobilenet_knows_pictures_without_conversion(data):
     from gluoncv.model_zoo import get_model
 
     net = get_model("mobilenetv2_1.0", pretrained=carried("torchvision-mobilenet-v2"))
-    row = validate_others.counted("", net, net.preprocess, pictures(8), "")
+    row = validate_others.counted("", net, net.preprocess, pictures(data, 8), "")
     assert row["right"] >= 6
 
 
 @pytest.mark.slow
-def test_all_pictures_are_known_as_well_as_by_their_own_runtimes():
+def test_all_pictures_are_known_as_well_as_by_their_own_runtimes(weights, data):
     """torchvision finds 85 and 97 of 100, LiteRT 91 and 99 (dequantized: 91 and 98)."""
     from gluoncv.model_zoo import get_model
 
-    net = validate_others.mobilenet([SHARED / "weights" / name for name in validate_others.TFLITE])
-    row = validate_others.counted("", net, validate_others.turned, pictures(100), "")
+    net = validate_others.mobilenet([weights / name for name in validate_others.TFLITE])
+    row = validate_others.counted("", net, validate_others.turned, pictures(data, 100), "")
     assert (row["right"], row["among five"]) in ((91, 98), (91, 99))
     net = get_model("mobilenetv2_1.0", pretrained=carried("torchvision-mobilenet-v2"))
-    row = validate_others.counted("", net, net.preprocess, pictures(100), "")
+    row = validate_others.counted("", net, net.preprocess, pictures(data, 100), "")
     assert abs(row["right"] - 85) <= 1 and abs(row["among five"] - 97) <= 1  # pixels of one decoder or another
 
 
