@@ -5,10 +5,12 @@
 - `bert`: BERT-base at many lengths, the plan for all of them over plans of their own.
 - `train`: a language model of LSTMs on random lengths, and a Transformer on buckets: a whole epoch, compiling included,
   hybridized over eager.
+- `memory`: the most memory that a process takes which does nothing but such an epoch, in MB.
 
-Contenders take turns in one process; figures are medians, after calls that are not counted. Weights are random.
+Contenders take turns in one process, but for `memory`; figures are medians, after calls that are not counted. Weights
+are random.
 
-    python scripts/benchmarks/shapes.py                       # all three
+    python scripts/benchmarks/shapes.py                       # all of them
     python scripts/benchmarks/shapes.py decode --tokens 64 --json logs/benchmarks/shapes.json
 """
 
@@ -16,7 +18,9 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import resource
 import statistics
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -42,9 +46,17 @@ def main(argv=None):
     parser.add_argument("--rounds", type=int, default=5, help="turns of each contender (default 5)")
     parser.add_argument("--small", action="store_true", help="tiny networks, to see that it runs")
     parser.add_argument("--logs", type=Path, default=LOGS, help="folder for the log and the JSON (default: logs)")
+    parser.add_argument("--alone", nargs=2, metavar=("CASE", "HOW"), help="print the memory that one epoch takes")
     args = parser.parse_args(argv)
+    if args.alone:
+        return print(peak_of(args, *args.alone))
     rows = [row for name in args.parts or PARTS for row in PARTS[name](args)]
-    report("shapes", "Lengths that vary: one plan for all of them; milliseconds, and their ratio", rows, args.logs)
+    report(
+        "shapes",
+        "Lengths that vary: one plan for all of them; milliseconds (MB of memory), and their ratio",
+        rows,
+        args.logs,
+    )
     return rows
 
 
@@ -198,21 +210,61 @@ class LanguageModel(HybridBlock):
 
 def train(args):
     """An epoch of a language model on random lengths, and of a Transformer on buckets."""
-    random = np.random.RandomState(0)
-    words, units, steps = (50, 16, 12) if args.small else (2000, 200, args.steps)
-    batches = [random.randint(0, words, (n + 1, 20)) for n in random.randint(20, 41, steps)]
-    data = [(nd.array(b[:-1]), nd.array(b[1:])) for b in batches]
-    yield epoch(
-        "LSTM LM, an epoch of lengths 20 to 40", lambda: LanguageModel(words, units, 2), [((x,), y) for x, y in data]
-    )
+    for title, prepare in EPOCHS.items():
+        make, data = prepare(args)
+        seconds, plans = {}, 0
+        for how in ("eager", "hybridized") * 2:
+            took, plans = epoch(make, data, how)
+            seconds[how] = min(seconds.get(how, np.inf), took)
+        yield row(title, seconds["hybridized"], "eager", seconds["eager"], 0.95, plans)
 
+
+def memory(args):
+    """The most memory of processes that run one epoch each."""
+    given = [f"--steps={args.steps}", *(["--small"] if args.small else [])]
+    for title in EPOCHS:
+        found = {}
+        for how in ("eager", "hybridized"):
+            command = [sys.executable, __file__, *given, "--alone", title, how]
+            result = subprocess.run(command, capture_output=True, text=True, check=True)
+            found[how], plans = map(int, result.stdout.split())
+        yield row(f"{title}, memory", found["hybridized"] / 1e9, "eager", found["eager"] / 1e9, 1.1, plans)
+
+
+def peak_of(args, title: str, how: str) -> str:
+    """The most bytes that this process took when it has run an epoch, and the number of plans."""
+    make, data = EPOCHS[title](args)
+    _, plans = epoch(make, data, how)
+    return f"{1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss} {plans}"
+
+
+def language_model(args):
+    """A language model, and batches of random lengths."""
+    random = np.random.RandomState(0)
+    words, units, steps = sizes(args)
+    batches = [random.randint(0, words, (n + 1, 20)) for n in random.randint(20, 41, steps)]
+    return lambda: LanguageModel(words, units, 2), [((nd.array(b[:-1]),), nd.array(b[1:])) for b in batches]
+
+
+def translation(args):
+    """A Transformer, and batches of 20 buckets."""
+    random = np.random.RandomState(0)
+    words, units, steps = sizes(args)
     buckets = [(random.randint(5, 40), random.randint(5, 40)) for _ in range(20)]
     data = []
     for source, target in (buckets[random.randint(20)] for _ in range(steps)):
         x, y = random.randint(4, words, (16, source)), random.randint(4, words, (16, target + 1))
         lengths = nd.array([source] * 16), nd.array([target] * 16)
         data.append(((nd.array(x), nd.array(y[:, :-1]), *lengths), nd.array(y[:, 1:])))
-    yield epoch("Transformer, an epoch of 20 buckets", lambda: translator(words, units // 8 * 8), data)
+    return lambda: translator(words, units // 8 * 8), data
+
+
+def sizes(args) -> tuple[int, int, int]:
+    """Words, units, batches."""
+    return (50, 16, 12) if args.small else (2000, 200, args.steps)
+
+
+EPOCHS = {"LSTM LM, an epoch of lengths 20 to 40": language_model, "Transformer, an epoch of 20 buckets": translation}
 
 
 def translator(words, units):
@@ -229,30 +281,25 @@ def translator(words, units):
     return NMTModel(vocab, vocab, encoder, decoder, one_step, embed_size=units)
 
 
-def epoch(case, make, data):
-    """An epoch of a network that was never called, compiling included, hybridized over eager."""
-    seconds, plans = {}, 0
-    for name in ("eager", "hybridized") * 2:
-        mx.random.seed(0)
-        net, loss = make(), SoftmaxCrossEntropyLoss()
-        net.initialize()
-        if name == "hybridized":
-            net.hybridize()
-        trainer = Trainer(net.collect_params(), "adam", {"learning_rate": 1e-3})
-        start = time.perf_counter()
-        for inputs, labels in data:
-            with autograd.record():
-                out = net(*inputs)
-                total = loss(out[0] if isinstance(out, (list, tuple)) else out, labels)
-            total.backward()
-            trainer.step(labels.shape[0])
-        nd.waitall()
-        seconds[name] = min(seconds.get(name, np.inf), time.perf_counter() - start)
-        plans = plans_of(net) if name == "hybridized" else plans
-    return row(case, seconds["hybridized"], "eager", seconds["eager"], 0.95, plans)
+def epoch(make, data, how: str) -> tuple[float, int]:
+    """Trains a network that was never called for an epoch, eager or hybridized: seconds, and plans that were made."""
+    mx.random.seed(0)
+    net, loss = make(), SoftmaxCrossEntropyLoss()
+    net.initialize()
+    net.hybridize(how == "hybridized")
+    trainer = Trainer(net.collect_params(), "adam", {"learning_rate": 1e-3})
+    start = time.perf_counter()
+    for inputs, labels in data:
+        with autograd.record():
+            out = net(*inputs)
+            total = loss(out[0] if isinstance(out, (list, tuple)) else out, labels)
+        total.backward()
+        trainer.step(labels.shape[0])
+    nd.waitall()
+    return time.perf_counter() - start, plans_of(net) if how == "hybridized" else 0
 
 
-PARTS = {"decode": decode, "bert": bert, "train": train}
+PARTS = {"decode": decode, "bert": bert, "train": train, "memory": memory}
 
 if __name__ == "__main__":
     main()

@@ -1,11 +1,21 @@
 """The benchmark of lengths that vary, on tiny networks: what it times is there, and few plans are made."""
 
+import pytest
+
 from scripts.benchmarks import shapes
 
 
 def test_every_part_gives_its_rows(tmp_path):
-    rows = shapes.main(["--small", "--tokens", "3", "--prompt", "4", "--rounds", "1", "--logs", str(tmp_path)])
+    given = ["--small", "--tokens", "3", "--prompt", "4", "--rounds", "1", "--logs", str(tmp_path)]
+    rows = shapes.main(["decode", "bert", "train", *given])
     parts = {row["case"].split(",")[0].split(" ")[0] for row in rows}
     assert parts == {"GPT-2", "BERT-base", "LSTM", "Transformer"}
     assert all(row["ours"] > 0 and row["theirs"] > 0 and row["plans"] <= 3 for row in rows)
     assert (tmp_path / "benchmarks" / "shapes.json").exists()
+
+
+@pytest.mark.slow
+def test_the_memory_of_an_epoch_is_that_of_a_process(tmp_path):
+    rows = shapes.main(["memory", "--small", "--logs", str(tmp_path)])
+    assert len(rows) == 2
+    assert all(row["ours"] > 100 and 0.5 < row["ratio"] < 2 and row["plans"] <= 3 for row in rows)
