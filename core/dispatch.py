@@ -41,15 +41,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
+from typing import Any
 
 from core import documentation, random_keys, storage
 from core.base import MXNetError
-from core.context import current_context
+from core.context import Context, current_context
 from core.dtypes import dtype_name
 from core.operand_errors import FALLBACK_ERRORS, KERNEL_ERRORS, NeedsShape, OperandError, operand_error
 from core.ops.attributes import BOOLS
 from core.ops.registry import NULL, Operator
 from core.ops.storage_types import DENSE
+from core.ops.values import Attrs, Tensor, Value
 from core.tape import attach, busy, state
 from core.writes import assign
 
@@ -59,7 +61,7 @@ _new = object.__new__
 # Launchers
 
 
-def operator_function(op: Operator, kind: type | None) -> Callable:
+def operator_function(op: Operator, kind: type | None) -> Callable[..., Any]:
     """The function `nd.NAME` / `np.NAME` of an operator: inputs, then attributes, then `out` and `name`.
 
     kind: the class of the results; None: that of the first input, as a method of arrays wants it. Users get results in
@@ -71,15 +73,15 @@ def operator_function(op: Operator, kind: type | None) -> Callable:
     return made
 
 
-def launcher(op: Operator, kind: type) -> Callable:
+def launcher(op: Operator, kind: type) -> Callable[..., Any]:
     """What `F.NAME` calls for arrays of class `kind`: as `operator_function`, but results may share memory with inputs."""
     return _generate(op, kind, public=False)
 
 
-_FUNCTIONS: dict[tuple[Operator, type | None], Callable] = {}
+_FUNCTIONS: dict[tuple[Operator, type | None], Callable[..., Any]] = {}
 
 
-def infix(method: str, array_op: Operator, scalar_op: Operator, other: Callable) -> Callable:
+def infix(method: str, array_op: Operator, scalar_op: Operator, other: Callable[..., Any]) -> Callable[..., Any]:
     """The method `__add__`, ... of arrays: for an array of the same class or a Python number; `other` does the rest."""
     number = _fast_path(scalar_op, ["self"], "like", "_scalar_op", kernel="_scalar_op.forward", attrs="scalar=other")
     array = _fast_path(array_op, ["self", "other"], "like", "_array_op", kernel="_array_op.forward")
@@ -95,7 +97,7 @@ def infix(method: str, array_op: Operator, scalar_op: Operator, other: Callable)
     return _compiled(method, lines, array_op, scalar_op, _array_op=array_op, _scalar_op=scalar_op, _other=other)
 
 
-def _generate(op: Operator, kind: type | None, public: bool) -> Callable:
+def _generate(op: Operator, kind: type | None, public: bool) -> Callable[..., Any]:
     """The launcher of an operator, as source that spells its parameters out, compiled."""
     clash = [a for a in op.attrs if a in op.inputs]
     if clash:
@@ -129,11 +131,11 @@ def _generate(op: Operator, kind: type | None, public: bool) -> Callable:
         _launch=launch_stored if op.storage is not DENSE else launch,
     )
     made.__doc__ = documentation.of_operator(op) if public and kind is not None else op.doc
-    made.operator = op
+    made.operator = op  # type: ignore[attr-defined]  # that of a function
     return made
 
 
-def _compiled(name: str, lines: list[str], *ops: Operator, **names) -> Callable:
+def _compiled(name: str, lines: list[str], *ops: Operator, **names: Any) -> Callable[..., Any]:
     """The function that the lines define, over this module's names and those given, which launches `ops`."""
     scope = {**_SCOPE, **names, "_direct": all(op.direct for op in ops)}
     for op in ops:
@@ -177,7 +179,7 @@ def _general_call(op: Operator, like: str, public: bool, owned: bool) -> str:
 
 
 def _fast_path(
-    op: Operator, inputs: Sequence[str], like: str, record: str, owned=False, kernel: str = "", attrs: str = ""
+    op: Operator, inputs: Sequence[str], like: str, record: str, owned: bool = False, kernel: str = "", attrs: str = ""
 ) -> list[str]:
     """`launch` for dense arrays that no tracer looks at: lines that return the result, or go on where they do not fit.
 
@@ -191,7 +193,7 @@ def _fast_path(
     several = op.results == "several" and op.special is None
     first = f"{inputs[0]}[0]" if op.variadic and len(inputs) == 1 else inputs[0]
     lines = [f"if {unlike}:", "    raise TypeError"] if (unlike := _unlike(op, inputs, like, first)) else []
-    operands, recorded = ", ".join(inputs[:-1] + [f"*{inputs[-1]}"] if op.variadic else passed), record
+    operands, recorded = ", ".join([*inputs[:-1], f"*{inputs[-1]}"] if op.variadic else passed), record
     if kernel:
         typed = "{'scalar': other}" if attrs else "{}"
         lines.append(f"tensor = {kernel}({', '.join([*tensors, attrs] if attrs else tensors)})")
@@ -256,7 +258,7 @@ def _unlike(op: Operator, inputs: Sequence[str], like: str, first: str) -> str:
 # The general way
 
 
-def launch(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
+def launch(op: Operator, inputs: list[Any], attrs: Attrs, kind: type[Any], out: Any = None) -> Any:
     """Applies `op` to arrays with typed attributes: an array of class `kind`, or a list of the visible outputs.
 
     out: an array (or list) to write the result to. MXNetError, TypeError or an OperandError for what does not fit.
@@ -353,12 +355,12 @@ def launch(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
     return outputs[0] if len(outputs) == 1 else outputs
 
 
-def _aliased(tensor, inputs: Sequence):
+def _aliased(tensor: Tensor, inputs: Sequence[Any]) -> Tensor:
     """The tensor, or a view of it where it is that of an input, which is to be seen from the result."""
     return tensor.view(tensor.shape) if any([x is not None and tensor is x._data for x in inputs]) else tensor
 
 
-def _need_real(op: Operator, inputs: Sequence) -> None:
+def _need_real(op: Operator, inputs: Sequence[Any]) -> None:
     """MXNetError where the data, the first input, are whole numbers or bools."""
     kind = dtype_name(inputs[0].dtype) if inputs and hasattr(inputs[0], "_apply_operator") else "float32"
     if "float" not in kind:
@@ -367,11 +369,17 @@ def _need_real(op: Operator, inputs: Sequence) -> None:
         )
 
 
-def _launch_composite(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
+def _launch_composite(op: Operator, inputs: list[Any], attrs: Attrs, kind: type, out: Any = None) -> Any:
     """A composite on arrays: the primitive that it comes down to under these attributes, or its expression."""
     tracer = state.tracer
     count = op.special_inputs  # of those that another operator takes, which gives the same without the others
-    if count is not None and out is None and tracer is None and all(x is None for x in inputs[count:]):
+    if (
+        op.special is not None
+        and count is not None
+        and out is None
+        and tracer is None
+        and all(x is None for x in inputs[count:])
+    ):
         special = op.special(SimpleNamespace(**attrs))
         if special is not None:
             return launch(special[0], inputs[:count], special[1], kind)
@@ -383,7 +391,7 @@ def _launch_composite(op: Operator, inputs: list, attrs: dict, kind: type, out=N
         else:
             result = tracer.composite(op, inputs, attrs, _context_attrs(op, attrs))
     except OperandError as error:  # of arrays that the caller has not seen
-        reason = error.__cause__ or error
+        reason = error.__cause__ if isinstance(error.__cause__, Exception) else error
         raise operand_error(op, inputs, attrs, reason) from reason
     except (ZeroDivisionError, ValueError, IndexError, AttributeError) as error:
         if isinstance(error, MXNetError) or (isinstance(error, AttributeError) and all(x is not None for x in inputs)):
@@ -392,7 +400,7 @@ def _launch_composite(op: Operator, inputs: list, attrs: dict, kind: type, out=N
     return result if out is None else assign(op, out, result)
 
 
-def create(op: Operator, attrs: dict, ctx, kind: type, out=None):
+def create(op: Operator, attrs: Attrs, ctx: Context | None, kind: type[Any], out: Any = None) -> Any:
     """An operator without inputs (a sampler, `zeros`, ...): makes arrays on `ctx`."""
     ctx = ctx or current_context()
     if op.composite:
@@ -416,7 +424,7 @@ def create(op: Operator, attrs: dict, ctx, kind: type, out=None):
     return outputs[0] if len(outputs) == 1 else outputs
 
 
-def _held(out):
+def _held(out: Any) -> Tensor | None:
     """The memory of `out`, an array or a list of one; None where there is none yet."""
     if isinstance(out, (list, tuple)) and len(out) == 1:
         out = out[0]
@@ -425,12 +433,12 @@ def _held(out):
     return out._data if state.tracer is None else state.tracer.twins([out])[0]._data
 
 
-def _context_attrs(op: Operator, attrs: dict) -> dict:
+def _context_attrs(op: Operator, attrs: Attrs) -> Attrs:
     """Attributes of a composite, with the training flag where it asks for it."""
     return {**attrs, "training": state.training} if op.train else attrs
 
 
-def _materialise(op: Operator, inputs: list, attrs: dict) -> None:
+def _materialise(op: Operator, inputs: list[Any], attrs: Attrs) -> None:
     """Gives placeholders among the inputs their shapes, by the operator's backward shape inference."""
     names = op.inputs
     if op.infer is None:
@@ -451,7 +459,7 @@ def _materialise(op: Operator, inputs: list, attrs: dict) -> None:
     inputs[:] = [x._array() if x is not None and x._is_placeholder else x for x in inputs]
 
 
-def launch_stored(op: Operator, inputs: list, attrs: dict, kind: type, out=None):
+def launch_stored(op: Operator, inputs: list[Any], attrs: Attrs, kind: type[Any], out: Any = None) -> Any:
     """`launch` for operators that may keep sparse arrays sparse, or make them."""
     for x in inputs:
         if getattr(x, "stype", "default") != "default":
@@ -466,7 +474,7 @@ def launch_stored(op: Operator, inputs: list, attrs: dict, kind: type, out=None)
 # Parts of launchers
 
 
-def own(result, *given):
+def own(result: Any, *given: Value | int | str | tuple[int, ...] | None) -> Any:
     """`result` (or each of a list) as the user gets it: writing to it reaches no other array,
     and no write to another reaches it.
 
@@ -477,7 +485,7 @@ def own(result, *given):
     return _own(result, given)
 
 
-def _own(result, given: tuple):
+def _own(result: Any, given: tuple[Any, ...]) -> Any:
     if getattr(result, "stype", None) != "default" or result._is_placeholder:
         return result
     if state.tracer is not None:
@@ -490,7 +498,7 @@ def _own(result, given: tuple):
     return result
 
 
-def _several(tensors: Sequence, kind: type, ctx) -> list:
+def _several(tensors: Sequence[Any], kind: type[Any], ctx: Context) -> list[Any]:
     """Arrays of class `kind` that hold the results of a forward rule, each in memory of its own."""
     if type(tensors) is not tuple and type(tensors) is not list:
         raise TypeError
@@ -503,12 +511,14 @@ def _several(tensors: Sequence, kind: type, ctx) -> list:
     return results
 
 
-def _gather(data: tuple) -> list:
+def _gather(data: tuple[Any, ...]) -> list[Any]:
     """Inputs of a variadic operator: given one by one or as one list."""
     return list(data[0]) if len(data) == 1 and isinstance(data[0], (list, tuple)) else list(data)
 
 
-def _one_kind(op: Operator, inputs: list, kind: type, out) -> list:
+def _one_kind(
+    op: Operator, inputs: list[Any], kind: type, out: Value | Sequence[Value | int] | int | None
+) -> list[Any]:
     """`inputs`; TypeError where a function of `nd` was given one of `np`, or such an `out`.
 
     The functions of `np` take arrays of `nd` as theirs, as in MXNet 2.
@@ -521,7 +531,7 @@ def _one_kind(op: Operator, inputs: list, kind: type, out) -> list:
     return inputs
 
 
-def _refuse(op: Operator, kwargs: dict) -> None:
+def _refuse(op: Operator, kwargs: Attrs) -> None:
     """MXNetError for keywords that neither the operator nor MXNet's functions have."""
     if not op.compares_words:
         return

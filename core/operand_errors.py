@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from core.base import IndexOutOfBounds, MXNetError
 from core.dtypes import dtype_name
 from core.kernels.contracts.rules import broadcast
 from core.ops.registry import Operator
+from core.ops.values import Attrs
 
 # What a kernel raises that cannot do it, or finds None in place of an array.
 KERNEL_ERRORS = (RuntimeError, IndexError, ValueError, TypeError, ArithmeticError, AttributeError)
@@ -40,7 +42,7 @@ class MissingOperand(OperandError, TypeError):
 _KINDS = ((IndexError, OperandIndexError), (ValueError, OperandValueError), (Exception, OperandError))
 
 
-def failure(what: str, inputs: Sequence, reason: Exception, contradiction: str | None = None) -> OperandError:
+def failure(what: str, inputs: Sequence[Any], reason: BaseException, contradiction: str | None = None) -> OperandError:
     """The error for a kernel that raised `reason`; `contradiction` tells it better, where there is one."""
     given = ", ".join("None" if x is None else f"{dtype_name(x.dtype)}{x.shape}" for x in inputs) or "()"
     kind = next(mine for cause, mine in _KINDS if isinstance(reason, cause))
@@ -50,7 +52,7 @@ def failure(what: str, inputs: Sequence, reason: Exception, contradiction: str |
     return kind(f"{what} does not fit the arrays {given}: {told}")
 
 
-def operand_error(op: Operator, inputs: Sequence, attrs: dict, reason: Exception) -> OperandError:
+def operand_error(op: Operator, inputs: Sequence[Any], attrs: Attrs, reason: Exception) -> OperandError:
     name = op.name.removeprefix("_npi_")  # np's functions
     for slot, x in zip(op.inputs + op.inputs[-1:] * len(inputs), inputs, strict=False):
         if x is None and slot not in op.optional:
@@ -58,7 +60,7 @@ def operand_error(op: Operator, inputs: Sequence, attrs: dict, reason: Exception
     return failure(name, inputs, reason, _contradiction(op, inputs, attrs, reason))
 
 
-def _contradiction(op: Operator, inputs: Sequence, attrs: dict, reason: Exception) -> str | None:
+def _contradiction(op: Operator, inputs: Sequence[Any], attrs: Attrs, reason: Exception) -> str | None:
     """What is wrong with the inputs, as far as their contexts and the operator's inference of shapes tell."""
     if not inputs:
         return "at least one is needed"
@@ -87,7 +89,7 @@ def _contradiction(op: Operator, inputs: Sequence, attrs: dict, reason: Exceptio
     return unlike
 
 
-def _unlike(op: Operator, inputs: Sequence, reason: Exception) -> str | None:
+def _unlike(op: Operator, inputs: Sequence[Any], reason: Exception) -> str | None:
     """That the inputs differ in type, where the kernel says that types are what does not fit."""
     types = {name: dtype_name(x.dtype) for name, x in zip(op.inputs, inputs, strict=False) if x is not None}
     if len(set(types.values())) < 2 or not any(word in str(reason) for word in ("scalar type", "dtype")):

@@ -21,6 +21,8 @@ from core.dtypes import dtype_name
 from core.extents import Extent
 
 Tensor = torch.Tensor
+Dtype = torch.dtype
+Device = torch.device
 
 TORCH: dict[str, torch.dtype] = {
     name: getattr(torch, name)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.ops.registry import Operator
+from core.ops.values import Array
 from core.tape import is_tracked, state, written
 
 
-def assign(op: Operator, out, result):
+def assign(op: Operator, out: Any, result: Any) -> Any:
     """Writes results to the arrays that the caller gave as `out`."""
     if isinstance(out, (list, tuple)):
         results = result if isinstance(result, (list, tuple)) else [result]
@@ -34,7 +37,7 @@ class OutputType(MXNetError, TypeError):
     """The array given as `out` is of another type than the result."""
 
 
-def write(target, source) -> None:
+def write(target: Array, source: Array) -> None:
     """Copies `source` into the memory of `target`, which takes over its place on the tape."""
     if target is source:
         return
@@ -57,7 +60,7 @@ def write(target, source) -> None:
         target._entry = source._entry
 
 
-def _no_array(out, name: str) -> TypeError:
+def _no_array(out: object, name: str) -> TypeError:
     return TypeError(f"{name}: out is an array, or a list of arrays, given {type(out).__name__} ({out!r})")
 
 

@@ -25,7 +25,9 @@ from core.kernels.dispatch import (
     set_deterministic,
     using,
 )
-from core.kernels.formula_kernels import formula_kernel, inline, pointwise_of_one_type
+from core.kernels.formula_kernels import formula_kernel as formula_kernel
+from core.kernels.formula_kernels import inline as inline
+from core.kernels.formula_kernels import pointwise_of_one_type as pointwise_of_one_type
 
 if TYPE_CHECKING:
     from core.kernels.contracts import (

@@ -18,11 +18,11 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 Scalar = int | float | bool
 
-_interned: dict[tuple, Expr] = {}
+_interned: dict[tuple[Any, ...], Expr] = {}
 
 
 class Expr:
@@ -32,7 +32,7 @@ class Expr:
     op: str
     args: tuple[Any, ...]
 
-    def __new__(cls, op: str, *args):
+    def __new__(cls, op: str, *args: Any) -> Expr:
         key = (op, *(id(a) if isinstance(a, Expr) else (type(a), repr(a)) for a in args))
         node = _interned.get(key)
         if node is None:
@@ -41,59 +41,64 @@ class Expr:
             node = _interned.setdefault(key, node)  # another thread may have made it meanwhile
         return node
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.op}({', '.join(map(repr, self.args))})"
 
-    def __add__(self, other):
+    def __add__(self, other: Operand) -> Expr:
         return add(self, other)
 
-    def __radd__(self, other):
+    def __radd__(self, other: Operand) -> Expr:
         return add(other, self)
 
-    def __sub__(self, other):
+    def __sub__(self, other: Operand) -> Expr:
         return sub(self, other)
 
-    def __rsub__(self, other):
+    def __rsub__(self, other: Operand) -> Expr:
         return sub(other, self)
 
-    def __mul__(self, other):
+    def __mul__(self, other: Operand) -> Expr:
         return mul(self, other)
 
-    def __rmul__(self, other):
+    def __rmul__(self, other: Operand) -> Expr:
         return mul(other, self)
 
-    def __truediv__(self, other):
+    def __truediv__(self, other: Operand) -> Expr:
         return div(self, other)
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other: Operand) -> Expr:
         return div(other, self)
 
-    def __pow__(self, other):
+    def __pow__(self, other: Operand) -> Expr:
         return power(self, other)
 
-    def __rpow__(self, other):
+    def __rpow__(self, other: Operand) -> Expr:
         return power(other, self)
 
-    def __neg__(self):
+    def __neg__(self) -> Expr:
         return neg(self)
 
-    def __lt__(self, other):
+    def __lt__(self, other: Operand) -> Expr:
         return CONSTRUCTORS["lt"](self, other)
 
-    def __le__(self, other):
+    def __le__(self, other: Operand) -> Expr:
         return CONSTRUCTORS["le"](self, other)
 
-    def __gt__(self, other):
+    def __gt__(self, other: Operand) -> Expr:
         return CONSTRUCTORS["gt"](self, other)
 
-    def __ge__(self, other):
+    def __ge__(self, other: Operand) -> Expr:
         return CONSTRUCTORS["ge"](self, other)
 
-    def __bool__(self):
+    def __bool__(self) -> NoReturn:
         raise TypeError("a formula cannot branch on a value in Python; use where(condition, a, b)")
 
 
-def lift(value) -> Expr:
+Operand = Expr | Scalar
+Unary = Callable[[Operand], Expr]
+Binary = Callable[[Operand, Operand], Expr]
+
+
+def lift(value: Operand) -> Expr:
     """`value` as a node; Python scalars become constants."""
     return value if isinstance(value, Expr) else Expr("const", value)
 
@@ -150,7 +155,7 @@ def substitute(root: Expr, leaves: Callable[[Expr], Expr | None]) -> Expr:
 # a constant 0 arise in derivatives only, where dropping them is the calculus, not rounding.
 
 
-def add(a, b):
+def add(a: Operand, b: Operand) -> Expr:
     a, b = lift(a), lift(b)
     if is_const(a) and is_const(b):
         return lift(a.args[0] + b.args[0])
@@ -161,7 +166,7 @@ def add(a, b):
     return Expr("add", a, b)
 
 
-def sub(a, b):
+def sub(a: Operand, b: Operand) -> Expr:
     a, b = lift(a), lift(b)
     if is_const(a) and is_const(b):
         return lift(a.args[0] - b.args[0])
@@ -170,7 +175,7 @@ def sub(a, b):
     return Expr("sub", a, b)
 
 
-def mul(a, b):
+def mul(a: Operand, b: Operand) -> Expr:
     a, b = lift(a), lift(b)
     if is_const(a) and is_const(b):
         return lift(a.args[0] * b.args[0])
@@ -181,19 +186,19 @@ def mul(a, b):
     return Expr("mul", a, b)
 
 
-def div(a, b):
+def div(a: Operand, b: Operand) -> Expr:
     a, b = lift(a), lift(b)
     if is_const(b, 1):
         return a
     return Expr("div", a, b)
 
 
-def neg(a):
+def neg(a: Operand) -> Expr:
     a = lift(a)
     return lift(-a.args[0]) if is_const(a) else Expr("neg", a)
 
 
-def power(a, b):
+def power(a: Operand, b: Operand) -> Expr:
     a, b = lift(a), lift(b)
     if is_const(b, 1):
         return a
@@ -202,26 +207,26 @@ def power(a, b):
     return Expr("pow", a, b)
 
 
-def where(condition, a, b):
+def where(condition: Operand, a: Operand, b: Operand) -> Expr:
     """`a` where `condition` holds, else `b`."""
     return Expr("where", lift(condition), lift(a), lift(b))
 
 
-def cast(a, dtype: str):
+def cast(a: Operand, dtype: str) -> Expr:
     """`a` converted to `dtype` (a name such as "float32")."""
     return Expr("cast", lift(a), dtype)
 
 
-def _unary(name: str):
-    def build(a):
+def _unary(name: str) -> Unary:
+    def build(a: Operand) -> Expr:
         return Expr(name, lift(a))
 
     build.__name__ = name
     return build
 
 
-def _binary(name: str):
-    def build(a, b):
+def _binary(name: str) -> Binary:
+    def build(a: Operand, b: Operand) -> Expr:
         return Expr(name, lift(a), lift(b))
 
     build.__name__ = name
@@ -247,11 +252,15 @@ REDUCTIONS = "row_sum row_mean row_max row_min row_fmax".split()
 
 UNKNOWN = "unknown"  # a derivative that exists and has no formula here: it can be passed on, but not computed
 
-CONSTRUCTORS: dict[str, Callable] = {name: _unary(name) for name in (*UNARY, *REDUCTIONS, UNKNOWN)}
+CONSTRUCTORS: dict[str, Callable[..., Expr]] = {name: _unary(name) for name in (*UNARY, *REDUCTIONS, UNKNOWN)}
 CONSTRUCTORS |= {name: _binary(name) for name in BINARY}
 CONSTRUCTORS |= {"add": add, "sub": sub, "mul": mul, "div": div, "neg": neg, "pow": power, "where": where, "cast": cast}
 globals().update({name: CONSTRUCTORS[name] for name in UNARY + BINARY if name != "abs"})
 fabs = CONSTRUCTORS["abs"]
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Callable[..., Expr]: ...  # the names that were entered here
+
 
 LN2 = math.log(2.0)
 LN10 = math.log(10.0)
@@ -259,7 +268,7 @@ TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 
 # d(op)/d(argument k) times the adjoint `g`: RULES[op](g, y, *arguments) gives one term per argument,
 # None where the derivative vanishes. `y` is the node itself, so its value is reused.
-RULES: dict[str, Callable] = {
+RULES: dict[str, Callable[..., tuple[Expr | None, ...]]] = {
     "add": lambda g, y, a, b: (g, g),
     "sub": lambda g, y, a, b: (g, neg(g)),
     "mul": lambda g, y, a, b: (g * b, g * a),
@@ -334,19 +343,29 @@ class Formula:
     derivative an input (a tuple if there are several), written with the output y where that is cheaper.
     """
 
-    def __init__(self, name: str, inputs: Sequence[str], attrs: Sequence[str], root: Expr, derivative=None):
+    def __init__(
+        self,
+        name: str,
+        inputs: Sequence[str],
+        attrs: Sequence[str],
+        root: Expr,
+        derivative: Callable[..., Any] | None = None,
+    ) -> None:
         self.name, self.inputs, self.attrs, self.root = name, tuple(inputs), tuple(attrs), root
         self.derivative = derivative
         self._gradients: dict[int, tuple[Formula, tuple[int, ...]] | None] = {}
         self.compiled: dict[object, object] = {}  # the backends keep what they generate from the formula here
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<formula {self.name}({', '.join(self.inputs + self.attrs)}) = {self.root!r}>"
 
     @classmethod
-    def of(cls, function: Callable, derivative: Callable | None = None, name: str | None = None) -> Formula:
+    def of(
+        cls, function: Callable[..., Any], derivative: Callable[..., Any] | None = None, name: str | None = None
+    ) -> Formula:
         """The formula of a Python function: positional parameters are operands, keyword-only ones attributes."""
-        inputs, attrs = [], []
+        inputs: list[str] = []
+        attrs: list[str] = []
         for p in inspect.signature(function).parameters.values():
             (attrs if p.kind is p.KEYWORD_ONLY else inputs).append(p.name)
         symbols = [Expr("input", i) for i in range(len(inputs))]
@@ -362,7 +381,7 @@ class Formula:
             self._gradients[k] = self._differentiate(k)
         return self._gradients[k]
 
-    def _differentiate(self, k: int):
+    def _differentiate(self, k: int) -> tuple[Formula, tuple[int, ...]] | None:
         n = len(self.inputs)
         gradient, out = Expr("input", n), Expr("input", n + 1)
         if self.derivative is not None:

@@ -1,19 +1,30 @@
 """Attention: the fused operator, and MXNet's products of interleaved projections."""
 
+from collections.abc import Sequence
+
 from core import kernels
 from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.ops.attributes import Bool, Float, Int, OptFloat
 from core.ops.registry import F, composite, decompose, gradient, gradients_through, operator
 from core.ops.shape import expect_shape
+from core.ops.values import Gradients, Namespace, Tensor, Value
 
 K = kernels.attention
 
 
 @operator("_attention", outputs=2, visible=1, rng=True, memory="new", input_dtypes={"length": "int32"})
 def attention(
-    query, key_, value, length=None, *, scale: OptFloat = None, causal: Bool = False, dropout: Float = 0.0, key=None
-):
+    query: Tensor,
+    key_: Tensor,
+    value: Tensor,
+    length: Tensor | None = None,
+    *,
+    scale: OptFloat = None,
+    causal: Bool = False,
+    dropout: Float = 0.0,
+    key: int | None = None,
+) -> Tensor | tuple[Tensor, ...]:
     """softmax(query key^T scale) value, without the matrix of scores in memory (Dao et al., 2022).
 
     query, key, value (B, H, L, D); length (B,): how many keys count; scale: 1 / sqrt(D) unless given.
@@ -23,7 +34,7 @@ def attention(
     return K.attention(query, key_, value, scale, causal, length, dropout, key)
 
 
-def _expect_heads(query, key, value, length):
+def _expect_heads(query: Tensor, key: Tensor, value: Tensor, length: Tensor | None) -> None:
     """MXNetError where shapes do not fit, for kernels read memory at what they are given, without a look."""
     expect_shape("attention", "a value", value, tuple(key.shape))
     batch, heads, _, width = query.shape
@@ -33,7 +44,9 @@ def _expect_heads(query, key, value, length):
 
 
 @gradient(attention)
-def _attention_gradient(head, query, key_, value, length, out, out1, attrs):
+def _attention_gradient(
+    head: Value, query: Value, key_: Value, value: Value, length: Value, out: Value, out1: Value, attrs: Namespace
+) -> Gradients:
     grads = F._attention_grad(
         head,
         query,
@@ -52,34 +65,55 @@ def _attention_gradient(head, query, key_, value, length, out, out1, attrs):
 
 @composite("_dropout_attention", train=True, input_dtypes={"length": "int32"})
 def dropout_attention(
-    query, key_, value, length=None, *, scale: OptFloat = None, causal: Bool = False, p: Float = 0.0, training
-):
+    query: Value,
+    key_: Value,
+    value: Value,
+    length: Value | None = None,
+    *,
+    scale: OptFloat = None,
+    causal: Bool = False,
+    p: Float = 0.0,
+    training: bool,
+) -> Value:
     """The fused attention, whose weights are dropped out with probability `p` in training alone."""
     return F._attention(query, key_, value, length, scale=scale, causal=causal, dropout=p if training else 0.0)
 
 
 @operator("_attention_grad", outputs=3, memory="new", input_dtypes={"length": "int32"})
 def _attention_grad(
-    head,
-    query,
-    key_,
-    value,
-    out,
-    lse,
-    length=None,
+    head: Tensor,
+    query: Tensor,
+    key_: Tensor,
+    value: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    length: Tensor | None = None,
     *,
     scale: OptFloat = None,
     causal: Bool = False,
     dropout: Float = 0.0,
-    key,
-):
+    key: int,
+) -> tuple[Tensor, ...]:
     """Gradients of the fused attention in query, key and value."""
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     return K.attention_grad(head, query, key_, value, out, lse, scale, causal, length, dropout, key)
 
 
 @decompose(_attention_grad)
-def _attention_grad_decompose(head, query, key_, value, out, lse, length=None, *, scale, causal, dropout, key):
+def _attention_grad_decompose(
+    head: Value,
+    query: Value,
+    key_: Value,
+    value: Value,
+    out: Value,
+    lse: Value,
+    length: Value | None = None,
+    *,
+    scale: float | None,
+    causal: bool,
+    dropout: float,
+    key: int,
+) -> Sequence[Value]:
     if dropout:
         raise MXNetError("_attention has no second derivative with dropout: use predict mode, or dropout=0")
     scale = query.shape[-1] ** -0.5 if scale is None else scale
@@ -89,7 +123,7 @@ def _attention_grad_decompose(head, query, key_, value, out, lse, length=None, *
 
 
 @operator("_cache_write", mutates=("cache",), auxiliary=(), input_dtypes={"counts": "int32"})
-def cache_write(cache, rows, counts):
+def cache_write(cache: Tensor, rows: Tensor, counts: Tensor) -> Tensor:
     """The cache (B, H, C, D), after rows (B, H, L, D) were written over its places counts[b] .. counts[b] + L - 1.
 
     How a decoder keeps keys and values in memory of a fixed size. IndexError on a CPU where the capacity C is exceeded.
@@ -102,7 +136,7 @@ def cache_write(cache, rows, counts):
     return K.cache_write(cache, rows, counts)
 
 
-def _expression(query, key, value, length, scale, causal):
+def _expression(query: Value, key: Value, value: Value, length: Value | None, scale: float, causal: bool) -> Value:
     """The attention as an expression over other operators, which second derivatives differentiate."""
     batch, heads, rows, width = query.shape
     columns, dtype = key.shape[2], dtype_name(query.dtype)
@@ -123,7 +157,7 @@ def _expression(query, key, value, length, scale, causal):
     return F._reshape_to(y, shape=(batch, heads, rows, width))
 
 
-def _heads(x, heads, parts):
+def _heads(x: Value, heads: int, parts: int) -> list[Value]:
     """(L, B, H * parts * D) as `parts` arrays of (B * H, L, D)."""
     steps, batch, width = x.shape
     size = width // (heads * parts)
@@ -137,28 +171,28 @@ def _heads(x, heads, parts):
     ]
 
 
-def _merge(x, heads):
+def _merge(x: Value, heads: int) -> Value:
     """(B * H, L, D) as (L, B, H * D)."""
     rows, steps, size = x.shape
     return F._reshape_to(F.transpose(x, axes=(1, 0, 2)), shape=(steps, rows // heads, heads * size))
 
 
 @composite("_contrib_interleaved_matmul_selfatt_qk", real=True)
-def selfatt_qk(queries_keys_values, *, heads: Int):
+def selfatt_qk(queries_keys_values: Value, *, heads: Int) -> Value:
     """Scaled scores (B H, L, L) from interleaved projections (L, B, H 3 D)."""
     query, key, _ = _heads(queries_keys_values, heads, 3)
     return F._matmul(query * query.shape[-1] ** -0.5, key, transpose_b=True)
 
 
 @composite("_contrib_interleaved_matmul_selfatt_valatt", real=True)
-def selfatt_valatt(queries_keys_values, attention, *, heads: Int):
+def selfatt_valatt(queries_keys_values: Value, attention: Value, *, heads: Int) -> Value:
     """Attention weights times interleaved values: (L, B, H D)."""
     value = _heads(queries_keys_values, heads, 3)[2]
     return _merge(F._matmul(attention, value), heads)
 
 
 @composite("_contrib_interleaved_matmul_encdec_qk", real=True)
-def encdec_qk(queries, keys_values, *, heads: Int):
+def encdec_qk(queries: Value, keys_values: Value, *, heads: Int) -> Value:
     """Scaled scores (B H, Lq, Lk) from queries (Lq, B, H D) and interleaved keys and values (Lk, B, H 2 D)."""
     (query,) = _heads(queries, heads, 1)
     key, _ = _heads(keys_values, heads, 2)
@@ -166,7 +200,7 @@ def encdec_qk(queries, keys_values, *, heads: Int):
 
 
 @composite("_contrib_interleaved_matmul_encdec_valatt", real=True)
-def encdec_valatt(keys_values, attention, *, heads: Int):
+def encdec_valatt(keys_values: Value, attention: Value, *, heads: Int) -> Value:
     """Attention weights times interleaved values: (Lq, B, H D)."""
     value = _heads(keys_values, heads, 2)[1]
     return _merge(F._matmul(attention, value), heads)

@@ -28,7 +28,7 @@ class Attribute:
     def parse(self, value: Any) -> Any:
         return value
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return type(self).__name__
 
 
@@ -37,10 +37,10 @@ class IntType(Attribute):
 
     hint = word = "int"
 
-    def __init__(self, low: float = -math.inf):
+    def __init__(self, low: float = -math.inf) -> None:
         self.low = low
 
-    def parse(self, value):
+    def parse(self, value: Any) -> Any:
         value = _literal(value)
         if (is_int(value) or (isinstance(value, float) and value.is_integer())) and value >= self.low:
             return _whole(value)
@@ -52,12 +52,13 @@ class FloatType(Attribute):
 
     hint = word = "float"
 
-    def __init__(self, share: bool = False):
+    def __init__(self, share: bool = False) -> None:
         self.share = share
 
-    def parse(self, value):
+    def parse(self, value: Any) -> Any:
         value = _literal(value)
-        if isinstance(value, numbers.Real) and not isinstance(value, bool) and (not self.share or 0 <= value <= 1):
+        is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        if is_number and (not self.share or 0 <= value <= 1):
             return value if isinstance(value, (Extent, Ratio)) else float(value)
         raise ValueError("a number is accepted" + ", from 0 to 1" * self.share)
 
@@ -67,7 +68,7 @@ class ScalarType(Attribute):
 
     hint, word = "float | int | bool", "double"
 
-    def parse(self, value):
+    def parse(self, value: Any) -> Any:
         value = _literal(value)
         if isinstance(value, numbers.Real):
             return value
@@ -79,7 +80,7 @@ class BoolType(Attribute):
 
     hint, word = "bool", "boolean"
 
-    def parse(self, value):
+    def parse(self, value: Any) -> Any:
         if isinstance(value, str):
             value = {"true": True, "false": False, "1": True, "0": False}.get(value.lower(), value)
         if isinstance(value, (bool, np.bool_, numbers.Integral)) and value in (0, 1):
@@ -92,7 +93,7 @@ class StrType(Attribute):
 
     hint, word = "str", "string"
 
-    def parse(self, value):
+    def parse(self, value: Any) -> Any:
         if isinstance(value, (str, Context)):
             return str(value)
         raise ValueError("a string is accepted")
@@ -103,7 +104,7 @@ class ShapeType(Attribute):
 
     hint, word = "int | tuple[int, ...]", "Shape(tuple)"
 
-    def parse(self, value):
+    def parse(self, value: Any) -> Any:
         value = _literal(value)
         if is_int(value):
             return (_whole(value),)
@@ -118,7 +119,7 @@ class OpenShapeType(ShapeType):
 
     hint = "int | None | tuple[int | None, ...]"
 
-    def parse(self, value):
+    def parse(self, value: Any) -> Any:
         value = _literal(value)
         if value is None:
             return (None,)
@@ -132,7 +133,7 @@ class FloatsType(Attribute):
 
     hint, word = "float | tuple[float, ...]", "tuple of <float>"
 
-    def parse(self, value):
+    def parse(self, value: Any) -> Any:
         value = _literal(value)
         if isinstance(value, numbers.Real):
             return (float(value),)
@@ -149,7 +150,7 @@ class AxisType(Attribute):
 
     hint, word = "int | tuple[int, ...] | None", "Shape or None"
 
-    def parse(self, value):
+    def parse(self, value: Any) -> Any:
         value = _literal(value)
         return value if value is None else _SHAPE.parse(value)
 
@@ -159,7 +160,7 @@ class DTypeType(Attribute):
 
     hint, word = "str | type", "string"
 
-    def parse(self, value):
+    def parse(self, value: Any) -> Any:
         try:
             return dtype_name(value)
         except TypeError as error:
@@ -171,11 +172,11 @@ class FewDTypes(Attribute):
 
     hint = "str | type | None"
 
-    def __init__(self, *options: str):
+    def __init__(self, *options: str) -> None:
         self.options = options
         self.word = _braces(options)
 
-    def parse(self, value):
+    def parse(self, value: Any) -> Any:
         if value is None or (isinstance(value, str) and value in ("None", "")):
             return None
         name = _DTYPE.parse(value)
@@ -187,12 +188,12 @@ class FewDTypes(Attribute):
 class Choice(Attribute):
     """One of a fixed set of strings."""
 
-    def __init__(self, *options: str):
+    def __init__(self, *options: str) -> None:
         self.options = options
         self.hint = "Literal[" + ", ".join(map(repr, options)) + "]"
         self.word = _braces(options)
 
-    def parse(self, value):
+    def parse(self, value: Any) -> Any:
         if isinstance(value, str) and value in self.options:
             return value
         hint = nearest(value, self.options) if isinstance(value, str) else ""
@@ -202,12 +203,12 @@ class Choice(Attribute):
 class Optional(Attribute):
     """None, or what `inner` accepts."""
 
-    def __init__(self, inner: Attribute):
+    def __init__(self, inner: Attribute) -> None:
         self.inner = inner
         self.hint = inner.hint if "None" in inner.hint else inner.hint + " | None"
         self.word = inner.word.replace("{", "{None, ") if "{" in inner.word else inner.word + " or None"
 
-    def parse(self, value):
+    def parse(self, value: Any) -> Any:
         if value is None or (isinstance(value, str) and value in ("None", "")):
             return None
         return self.inner.parse(value)
@@ -253,12 +254,12 @@ def is_open(kind: Attribute) -> bool:
     return type(kind) is Attribute
 
 
-def is_int(value) -> bool:
+def is_int(value: object) -> bool:
     """Whether a value is an int, and no bool."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
-def shape_of(value, what: str = "shape") -> tuple[int, ...]:
+def shape_of(value: Any, what: str = "shape") -> tuple[int, ...]:
     """The shape that a caller gave to a function that is more than an operator: any sequence of ints, too.
 
     MXNetError where it is none.
@@ -276,11 +277,11 @@ def _whole(value: Any) -> Any:
     return value if type(value) is Extent else int(value)
 
 
-def _braces(options) -> str:
+def _braces(options: tuple[str, ...]) -> str:
     return "{" + ", ".join(map(repr, sorted(options))) + "}"
 
 
-def _literal(value):
+def _literal(value: Any) -> Any:
     """The Python value that a text ("(1, 2)", "2L", "None") or an array without axes stands for; others as they are."""
     if not isinstance(value, str):
         return value.item() if getattr(value, "ndim", None) == 0 else value

@@ -9,14 +9,15 @@ from typing import Annotated
 from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Bool, Choice, Float, Floats, Int, Shape
-from core.ops.registry import F, gradient, operator
+from core.ops.registry import F, Operator, gradient, operator
+from core.ops.values import Gradients, Tensor, Value
 
 K = kernels.boxes
 Format = Annotated[str, Choice("corner", "center")]
 
 
 @operator("_contrib_box_iou", real=True)
-def box_iou(lhs, rhs, *, format: Format = "corner"):
+def box_iou(lhs: Tensor, rhs: Tensor, *, format: Format = "corner") -> Tensor:
     """Intersection over union of all pairs: lhs.shape[:-1] + rhs.shape[:-1] of boxes (..., 4); it has no gradient."""
     for boxes in (lhs, rhs):
         if boxes.dim() < 2 or boxes.shape[-1] != 4:
@@ -29,10 +30,10 @@ def box_iou(lhs, rhs, *, format: Format = "corner"):
 
 @operator("_contrib_box_nms", aliases=("_contrib_box_non_maximum_suppression",), outputs=2, visible=1, numbered=True)
 def box_nms(
-    data, *, overlap_thresh: Float = 0.5, valid_thresh: Float = 0.0, topk: Int = -1, coord_start: Int = 2,
+    data: Tensor, *, overlap_thresh: Float = 0.5, valid_thresh: Float = 0.0, topk: Int = -1, coord_start: Int = 2,
     score_index: Int = 1, id_index: Int = -1, background_id: Int = -1, force_suppress: Bool = False,
     in_format: Format = "corner", out_format: Format = "corner",
-):  # fmt: skip
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Rows of data (..., n, width) by falling score without those that overlap a better one; -1 fills the rest.
 
     coord_start, score_index, id_index: columns. Rows with scores up to valid_thresh or of the class background_id are
@@ -48,7 +49,7 @@ def box_nms(
     return kernels.shape.reshape(rows, data.shape), kernels.shape.reshape(record, (*data.shape[:-1], 1))
 
 
-def _check_columns(shape, coordinates, score, label):
+def _check_columns(shape: tuple[int, ...], coordinates: int, score: int, label: int) -> None:
     width = shape[-1] if shape else 0
     if len(shape) < 2 or width < 5 + (label > 0):
         raise MXNetError(f"box_nms takes (..., n, {5 + (label > 0)} or more columns), given the shape {shape}")
@@ -63,12 +64,12 @@ def _check_columns(shape, coordinates, score, label):
 
 
 @gradient(box_nms)
-def _box_nms_gradient(head, out1, data_shape):
+def _box_nms_gradient(head: Value, out1: Value, data_shape: tuple[int, ...]) -> Gradients:
     return [F._put_rows(head, out1, shape=data_shape)]
 
 
 @operator("_put_rows")
-def _put_rows(head, index, *, shape: Shape):
+def _put_rows(head: Tensor, index: Tensor, *, shape: Shape) -> Tensor:
     """Zeros of `shape` with the head's rows written at their indices; index -1 drops a row."""
     width = shape[-1]
     rows = K.put_rows(kernels.shape.reshape(head, (-1, width)), index.reshape(-1), math.prod(shape[:-1]))
@@ -76,19 +77,19 @@ def _put_rows(head, index, *, shape: Shape):
 
 
 @gradient(_put_rows)
-def _put_rows_gradient(head1, index, head_shape):
+def _put_rows_gradient(head1: Value, index: Value, head_shape: tuple[int, ...]) -> Gradients:
     return [F._take_rows(head1, index, shape=head_shape), None]
 
 
 @operator("_take_rows")
-def _take_rows(data, index, *, shape: Shape):
+def _take_rows(data: Tensor, index: Tensor, *, shape: Shape) -> Tensor:
     """Rows of data at the indices, zeros for -1, in `shape`."""
     rows = K.take_rows(kernels.shape.reshape(data, (-1, data.shape[-1])), index.reshape(-1))
     return kernels.shape.reshape(rows, shape)
 
 
 @gradient(_take_rows)
-def _take_rows_gradient(head, index, data_shape):
+def _take_rows_gradient(head: Value, index: Value, data_shape: tuple[int, ...]) -> Gradients:
     return [F._put_rows(head, index, shape=data_shape), None]
 
 
@@ -96,7 +97,9 @@ def _take_rows_gradient(head, index, data_shape):
 
 
 @operator("_contrib_box_encode", outputs=2)
-def box_encode(samples, matches, anchors, refs, means, stds):
+def box_encode(
+    samples: Tensor, matches: Tensor, anchors: Tensor, refs: Tensor, means: Tensor, stds: Tensor
+) -> tuple[Tensor, ...]:
     """Regression targets (B, N, 4) of the anchors whose sample is 1, and a mask of them.
 
     samples (B, N) of 1, 0, -1; matches (B, N): which of refs (B, M, 4) each of anchors (B, N, 4) belongs to; corners;
@@ -107,9 +110,9 @@ def box_encode(samples, matches, anchors, refs, means, stds):
 
 @operator("_contrib_box_decode", real=True)
 def box_decode(
-    data, anchors, *, std0: Float = 1.0, std1: Float = 1.0, std2: Float = 1.0, std3: Float = 1.0, clip: Float = -1.0,
-    format: Format = "center",
-):  # fmt: skip
+    data: Tensor, anchors: Tensor, *, std0: Float = 1.0, std1: Float = 1.0, std2: Float = 1.0, std3: Float = 1.0,
+    clip: Float = -1.0, format: Format = "center",
+) -> Tensor:  # fmt: skip
     """Corners of boxes from regression outputs (B, N, 4) and anchors (1, N, 4) in `format`; it has no gradient.
 
     clip: the most that the logarithm of growth may be, where positive.
@@ -122,7 +125,9 @@ def box_decode(
 
 
 @operator("_contrib_bipartite_matching", outputs=2)
-def bipartite_matching(data, *, is_ascend: Bool = False, threshold: Float, topk: Int = -1):
+def bipartite_matching(
+    data: Tensor, *, is_ascend: Bool = False, threshold: Float, topk: Int = -1
+) -> tuple[Tensor, Tensor]:
     """Greedy pairing of the rows and columns of scores (..., N, M): the partner of each row and column, -1 for none.
 
     The best remaining pair is taken while its score is above threshold (below, with is_ascend). As in MXNet, topk > 0
@@ -140,9 +145,9 @@ def bipartite_matching(data, *, is_ascend: Bool = False, threshold: Float, topk:
 
 @operator("_contrib_MultiBoxPrior", aliases=("_npx_multibox_prior",), real=True)
 def multi_box_prior(
-    data, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), clip: Bool = False, steps: Floats = (-1.0, -1.0),
+    data: Tensor, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), clip: Bool = False, steps: Floats = (-1.0, -1.0),
     offsets: Floats = (0.5, 0.5),
-):  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Anchors (1, H W (sizes + ratios - 1), 4) for a map (N, C, H, W), in parts of the image (Liu et al., 2016).
 
     All sizes with the first ratio, then the first size with the other ratios; steps and offsets are (y, x).
@@ -163,10 +168,10 @@ def multi_box_prior(
     names=("loc_target", "loc_mask", "cls_target"),
 )
 def multi_box_target(
-    anchor, label, cls_pred, *, overlap_threshold: Float = 0.5, ignore_label: Float = -1.0,
+    anchor: Tensor, label: Tensor, cls_pred: Tensor, *, overlap_threshold: Float = 0.5, ignore_label: Float = -1.0,
     negative_mining_ratio: Float = -1.0, negative_mining_thresh: Float = 0.5, minimum_negative_samples: Int = 0,
     variances: Floats = (0.1, 0.1, 0.2, 0.2),
-):  # fmt: skip
+) -> tuple[Tensor, ...]:  # fmt: skip
     """Regression targets (B, 4 A), their mask and classes (B, A; 0 is background) of anchors (1, A, 4).
 
     label (B, L, 5 or more): class, left, top, right, bottom; a class of -1 ends the list. cls_pred (B, classes, A)
@@ -191,10 +196,10 @@ def multi_box_target(
 
 @operator("_contrib_MultiBoxDetection", aliases=("_npx_multibox_detection",))
 def multi_box_detection(
-    cls_prob, loc_pred, anchor, *, clip: Bool = True, threshold: Float = 0.01, background_id: Int = 0,
-    nms_threshold: Float = 0.5, force_suppress: Bool = False, variances: Floats = (0.1, 0.1, 0.2, 0.2),
-    nms_topk: Int = -1,
-):  # fmt: skip
+    cls_prob: Tensor, loc_pred: Tensor, anchor: Tensor, *, clip: Bool = True, threshold: Float = 0.01,
+    background_id: Int = 0, nms_threshold: Float = 0.5, force_suppress: Bool = False,
+    variances: Floats = (0.1, 0.1, 0.2, 0.2), nms_topk: Int = -1,
+) -> Tensor:  # fmt: skip
     """Detections (B, A, 6) of class, score, left, top, right, bottom by falling score; class -1: none, or suppressed.
 
     cls_prob (B, 1 + classes, A), loc_pred (B, 4 A), anchor (1, A, 4). The background is class 0 of cls_prob: MXNet
@@ -211,13 +216,14 @@ def multi_box_detection(
 # ---------------------------------------------------------------------------------------------- region proposals
 
 
-def _proposal(name: str, images: str):
+def _proposal(name: str, images: str) -> Operator:
     @operator(name, outputs=2, visible=lambda attrs: 2 if attrs["output_score"] else 1, real=True)
     def proposal(
-        cls_prob, bbox_pred, im_info, *, rpn_pre_nms_top_n: Int = 6000, rpn_post_nms_top_n: Int = 300,
-        threshold: Float = 0.7, rpn_min_size: Int = 16, scales: Floats = (4.0, 8.0, 16.0, 32.0),
-        ratios: Floats = (0.5, 1.0, 2.0), feature_stride: Int = 16, output_score: Bool = False, iou_loss: Bool = False,
-    ):  # fmt: skip
+        cls_prob: Tensor, bbox_pred: Tensor, im_info: Tensor, *, rpn_pre_nms_top_n: Int = 6000,
+        rpn_post_nms_top_n: Int = 300, threshold: Float = 0.7, rpn_min_size: Int = 16,
+        scales: Floats = (4.0, 8.0, 16.0, 32.0), ratios: Floats = (0.5, 1.0, 2.0), feature_stride: Int = 16,
+        output_score: Bool = False, iou_loss: Bool = False,
+    ) -> tuple[Tensor, ...]:  # fmt: skip
         """Regions of interest (B rpn_post_nms_top_n, 5) of image and corners, and scores, from a proposal network.
 
         cls_prob (B, 2 A, H, W) with the foreground in the second half, bbox_pred (B, 4 A, H, W), im_info (B, 3) of

@@ -1,18 +1,20 @@
 """What the windows of a convolution see, as columns, over one, two or three axes; and columns added up again."""
 
 import math
+from typing import Any
 
 from core import kernels
 from core.base import MXNetError
 from core.kernels.contracts.rules import windows
 from core.ops.attributes import Shape
 from core.ops.registry import F, gradient, operator
+from core.ops.values import Gradients, Namespace, Tensor, Value
 
 K, S = kernels.vision, kernels.shape
 
 
 @operator("im2col")
-def im2col(data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
+def im2col(data: Tensor, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()) -> Tensor:
     """What the windows of a convolution see: (N, C positions of the kernel, windows) of data (N, C, ...).
 
     data has one to three axes behind the channels, as many as the kernel.
@@ -29,12 +31,14 @@ def im2col(data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: 
 
 
 @gradient(im2col)
-def _im2col_gradient(head, data_shape, attrs):
+def _im2col_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     return [F.col2im(head, output_size=data_shape[2:], **vars(attrs))]
 
 
 @operator("col2im")
-def col2im(data, *, output_size: Shape, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
+def col2im(
+    data: Tensor, *, output_size: Shape, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()
+) -> Tensor:
     """Columns (N, C positions of the kernel, windows) added up where `im2col` takes them from: (N, C, *output_size)."""
     options = _options("col2im", output_size, kernel, stride, dilate, pad)
     if data.dim() != 3 or data.shape[1] % math.prod(kernel):
@@ -55,12 +59,19 @@ def col2im(data, *, output_size: Shape, kernel: Shape, stride: Shape = (), dilat
 
 
 @gradient(col2im)
-def _col2im_gradient(head, attrs):
+def _col2im_gradient(head: Value, attrs: Namespace) -> Gradients:
     options = {name: value for name, value in vars(attrs).items() if name != "output_size"}
     return [F.im2col(head, **options)]
 
 
-def _options(name: str, size, kernel, stride, dilate, pad) -> tuple:
+def _options(
+    name: str,
+    size: tuple[int, ...],
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    dilate: tuple[int, ...],
+    pad: tuple[int, ...],
+) -> tuple[Any, ...]:
     """Kernel, stride, dilation and padding for each axis; MXNetError where they do not fit the extents."""
     n = len(size)
     options = (tuple(kernel), stride or (1,) * n, dilate or (1,) * n, pad or (0,) * n)
@@ -72,25 +83,25 @@ def _options(name: str, size, kernel, stride, dilate, pad) -> tuple:
     return options
 
 
-def _outcomes(size, options: tuple) -> tuple[int, ...]:
+def _outcomes(size: Any, options: tuple[Any, ...]) -> tuple[int, ...]:
     """How many windows there are along each axis."""
     kernel, stride, dilate, pad = options
     return windows(size, kernel, stride, dilate, [(p, p) for p in pad])
 
 
-def _two(values, front: int) -> tuple[int, ...]:
+def _two(values: Any, front: int) -> tuple[int, ...]:
     return (front, *values) if len(values) == 1 else tuple(values)
 
 
-def _planar(options: tuple) -> list:
+def _planar(options: tuple[Any, ...]) -> list[Any]:
     """The options over two axes, of which the first is of length 1 where there was one."""
     return [_two(option, front) for option, front in zip(options, (1, 1, 1, 0), strict=True)]
 
 
-def _behind(options: tuple) -> list:
+def _behind(options: tuple[Any, ...]) -> list[Any]:
     return [option[1:] for option in options]
 
 
-def _in_front(options: tuple) -> list:
+def _in_front(options: tuple[Any, ...]) -> list[Any]:
     """The options of the first of three axes, beside an axis that stays as it is."""
     return [(option[0], still) for option, still in zip(options, (1, 1, 1, 0), strict=True)]

@@ -1,25 +1,27 @@
 """Arrays from nothing: constants and ranges."""
 
 from core import kernels, storage
+from core.context import Context
 from core.dtypes import as_integer, dtype_name
 from core.ops.attributes import Bool, DType, Float, Int, OptFloat, Scalar, Shape
 from core.ops.registry import operator
+from core.ops.values import Tensor
 
 
 @operator("_zeros", fills=0)
-def zeros(*, shape: Shape = (), dtype: DType = "float32", ctx=None):
+def zeros(*, shape: Shape = (), dtype: DType = "float32", ctx: Context | None = None) -> Tensor:
     """Zeros."""
     return storage.zeros(shape, dtype, ctx)
 
 
 @operator("_ones", fills=1)
-def ones(*, shape: Shape = (), dtype: DType = "float32", ctx=None):
+def ones(*, shape: Shape = (), dtype: DType = "float32", ctx: Context | None = None) -> Tensor:
     """Ones."""
     return storage.full(shape, 1, dtype, ctx)
 
 
 @operator("_full", fills="value")
-def full(*, shape: Shape = (), value: Scalar = 0, dtype: DType = "float32", ctx=None):
+def full(*, shape: Shape = (), value: Scalar = 0, dtype: DType = "float32", ctx: Context | None = None) -> Tensor:
     """One value everywhere."""
     kind = dtype_name(dtype)
     return storage.full(shape, as_integer(value, kind) if "int" in kind else value, kind, ctx)
@@ -28,8 +30,8 @@ def full(*, shape: Shape = (), value: Scalar = 0, dtype: DType = "float32", ctx=
 @operator("_arange")
 def arange(
     *, start: Float = 0.0, stop: OptFloat = None, step: Float = 1.0, repeat: Int = 1, infer_range: Bool = False,
-    dtype: DType = "float32", ctx=None,
-):  # fmt: skip
+    dtype: DType = "float32", ctx: Context | None = None,
+) -> Tensor:  # fmt: skip
     """start, start + step, ... below stop, each one `repeat` times."""
     if stop is None:
         start, stop = 0.0, start
@@ -40,12 +42,20 @@ def arange(
 
 
 @operator("_eye")
-def eye(*, N: Int, M: Int = 0, k: Int = 0, dtype: DType = "float32", ctx=None):
+def eye(*, N: Int, M: Int = 0, k: Int = 0, dtype: DType = "float32", ctx: Context | None = None) -> Tensor:
     """Ones on diagonal k of an N x M matrix (M = 0: square)."""
     return kernels.shape.eye(N, M or N, k, dtype, ctx)
 
 
 @operator("_linspace", aliases=("linspace",))
-def linspace(*, start: Float, stop: Float, num: Int = 50, endpoint: Bool = True, dtype: DType = "float32", ctx=None):
+def linspace(
+    *,
+    start: Float,
+    stop: Float,
+    num: Int = 50,
+    endpoint: Bool = True,
+    dtype: DType = "float32",
+    ctx: Context | None = None,
+) -> Tensor:
     """`num` numbers evenly spaced from start to stop."""
     return kernels.shape.linspace(start, stop, num, endpoint, dtype, ctx)

@@ -3,12 +3,14 @@
 Comparisons are written as operators, which give numbers for `nd` and `np` arrays alike.
 """
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from core import kernels
 from core.ops.attributes import Bool, Choice, Int
 from core.ops.registry import F, composite, decompose, gradient, gradients_through, infer, operator, takes
 from core.ops.shape import expect_shape
+from core.ops.values import Attrs, Gradients, Input, Namespace, Tensor, Value
 
 K = kernels.ctc
 
@@ -23,9 +25,10 @@ IMPOSSIBLE = -1e30
     when={"data_lengths": ("use_data_lengths", True), "label_lengths": ("use_label_lengths", True)},
 )
 def ctc_loss(
-    data, label, data_lengths=None, label_lengths=None, *, use_data_lengths: Bool = False,
-    use_label_lengths: Bool = False, blank_label: Annotated[str, Choice("first", "last")] = "first",
-):  # fmt: skip
+    data: Value, label: Value, data_lengths: Value | None = None, label_lengths: Value | None = None, *,
+    use_data_lengths: Bool = False, use_label_lengths: Bool = False,
+    blank_label: Annotated[str, Choice("first", "last")] = "first",
+) -> Value:  # fmt: skip
     """-log of the probability of each label sequence (Graves et al., 2006): (N,).
 
     data (T, N, C): scores, of which the softmax is taken here. label (N, L): classes; where no lengths are given a row
@@ -50,12 +53,12 @@ def ctc_loss(
 
 
 @takes(ctc_loss)
-def _ctc_loss_takes(attrs):  # without data lengths the label lengths are the third input
+def _ctc_loss_takes(attrs: Attrs) -> list[str]:  # without data lengths the label lengths are the third input
     return ["data", "label", *(n for n in ("data_lengths", "label_lengths") if attrs[f"use_{n}"])]
 
 
 @infer(ctc_loss)
-def _ctc_loss_shapes(shapes, attrs):
+def _ctc_loss_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
     if shapes["data"] is not None:
         batch = (shapes["data"][1],)
         for name, used in (("data_lengths", "use_data_lengths"), ("label_lengths", "use_label_lengths")):
@@ -67,7 +70,7 @@ def _ctc_loss_shapes(shapes, attrs):
 
 
 @operator("_ctc_loss", memory="new")
-def _ctc_loss(data, label, count, last=None, *, blank: Int):
+def _ctc_loss(data: Tensor, label: Tensor, count: Tensor, last: Tensor | None = None, *, blank: Int) -> Tensor:
     """The loss (N,) of scores data (T, N, C) for the first `count` (N,) of label (N, L), over `last` (N,) steps."""
     batch = data.shape[1]
     expect_shape("CTCLoss", "a label", label, (batch, label.shape[1]))
@@ -78,22 +81,28 @@ def _ctc_loss(data, label, count, last=None, *, blank: Int):
 
 
 @gradient(_ctc_loss)
-def _ctc_loss_gradient(head, data, label, count, last, attrs):
+def _ctc_loss_gradient(
+    head: Value, data: Value, label: Value, count: Value, last: Value, attrs: Namespace
+) -> Gradients:
     return [F._ctc_loss_grad(head, data, label, count, last, blank=attrs.blank), None, None, None]
 
 
 @operator("_ctc_loss_grad", memory="new")
-def _ctc_loss_grad(head, data, label, count, last=None, *, blank: Int):
+def _ctc_loss_grad(
+    head: Tensor, data: Tensor, label: Tensor, count: Tensor, last: Tensor | None = None, *, blank: Int
+) -> Tensor:
     """Gradient of the loss with respect to data."""
     return K.loss_grad(head, data, label, count, last, blank)
 
 
 @decompose(_ctc_loss_grad)
-def _ctc_loss_grad_decompose(head, data, label, count, last=None, *, blank):
+def _ctc_loss_grad_decompose(
+    head: Value, data: Value, label: Value, count: Value, last: Value | None = None, *, blank: int
+) -> Sequence[Value]:
     return gradients_through(lambda x: _expression(x, label, count, last, blank), [data], [head], [True])
 
 
-def _expression(data, label, count, last, blank):
+def _expression(data: Value, label: Value, count: Value, last: Value | None, blank: int) -> Value:
     """The loss as an expression over other operators, which second derivatives differentiate."""
     (steps, batch, classes), places = data.shape, label.shape[1]
     if not batch:
@@ -134,17 +143,17 @@ def _expression(data, label, count, last, blank):
     return F.where(enough, loss, F.zeros_like(loss))
 
 
-def _like(x, data):
+def _like(x: Value | None, data: Value | None) -> Value:
     return F.Cast(x, dtype=_name(data))
 
 
-def _name(data):
+def _name(data: Input) -> str:
     from core.dtypes import dtype_name
 
     return dtype_name(data.dtype)
 
 
-def _leading(label, end):
+def _leading(label: Value, end: float) -> Value:
     """How many places of each row come before the first `end`."""
     alive, count = None, F.sum(F.zeros_like(label), axis=1)
     for j in range(label.shape[1]):
@@ -154,7 +163,7 @@ def _leading(label, end):
     return count
 
 
-def _jumps(label, used, places):
+def _jumps(label: Value, used: Value, places: int) -> tuple[Value, Value]:
     """(how many labels repeat the one before, 0 or IMPOSSIBLE for each place where a path may jump from two before)."""
     zeros = F.zeros_like(label)
     if places < 2:
@@ -170,11 +179,11 @@ def _jumps(label, used, places):
     return F.sum(same, axis=1), jumps
 
 
-def _step(logs, t):
+def _step(logs: Value, t: int) -> Value:
     return F.Reshape(F.slice_axis(logs, axis=1, begin=t, end=t + 1), shape=(0, -1))
 
 
-def _moved(alpha, by):
+def _moved(alpha: Value, by: int) -> Value:
     """The values of `by` places before; impossible for the first ones."""
     size = alpha.shape[1]
     by = min(by, size)
@@ -182,7 +191,7 @@ def _moved(alpha, by):
     return edge if by == size else F.Concat(edge, F.slice_axis(alpha, axis=1, begin=0, end=size - by), dim=1)
 
 
-def _log_sum(*terms):
+def _log_sum(*terms: Value) -> Value:
     """log(sum(exp(terms)))."""
     highest = terms[0]
     for term in terms[1:]:

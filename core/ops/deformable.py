@@ -1,9 +1,13 @@
 """Deformable convolutions: convolutions that read the data at shifted places between its elements."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Bool, Int, OptStr, Positive, Shape
 from core.ops.registry import F, composite, decompose, gradient, gradients_through, infer, operator
+from core.ops.values import Attrs, Gradients, Namespace, Tensor, Value
 from core.util import require
 
 K = kernels.deformable
@@ -13,10 +17,10 @@ K = kernels.deformable
     "_contrib_DeformableConvolution", when={"bias": ("no_bias", False)}, aliases=("_npx_deformable_convolution",)
 )
 def deformable_convolution(
-    data, offset, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (),
-    num_filter: Positive, num_group: Int = 1, num_deformable_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False,
-    layout: OptStr = None,
-):  # fmt: skip
+    data: Value, offset: Value, weight: Value, bias: Value | None = None, *, kernel: Shape, stride: Shape = (),
+    dilate: Shape = (), pad: Shape = (), num_filter: Positive, num_group: Int = 1, num_deformable_group: Int = 1,
+    workspace: Int = 1024, no_bias: Bool = False, layout: OptStr = None,
+) -> Value:  # fmt: skip
     """Convolution of (N, C, H, W) at places shifted by `offset` (N, 2 groups places, H', W') (Dai et al., 2017).
 
     For each deformable group and place of the kernel the offset holds the shift down and the shift to the right.
@@ -33,10 +37,11 @@ def deformable_convolution(
     aliases=("_npx_modulated_deformable_convolution",),
 )
 def modulated_deformable_convolution(
-    data, offset, mask, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (),
-    num_filter: Positive, num_group: Int = 1, num_deformable_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False,
-    im2col_step: Int = 64, layout: OptStr = None,
-):  # fmt: skip
+    data: Value, offset: Value, mask: Value, weight: Value, bias: Value | None = None, *, kernel: Shape,
+    stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: Positive, num_group: Int = 1,
+    num_deformable_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False, im2col_step: Int = 64,
+    layout: OptStr = None,
+) -> Value:  # fmt: skip
     """Deformable convolution whose places are weighted by `mask` (N, groups places, H', W') (Zhu et al., 2019).
 
     The data is surrounded by zeros, into which it fades within one row or column.
@@ -49,14 +54,16 @@ def modulated_deformable_convolution(
 for _op in (deformable_convolution, modulated_deformable_convolution):
 
     @infer(_op)
-    def _op_shapes(shapes, attrs):
+    def _op_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
         channels = shapes["data"][1]
         shapes["weight"] = (attrs["num_filter"], channels // attrs["num_group"], *attrs["kernel"])
         if not attrs["no_bias"]:
             shapes["bias"] = (attrs["num_filter"],)
 
 
-def _window(kernel, stride, dilate, pad, layout):
+def _window(
+    kernel: tuple[int, ...], stride: tuple[int, ...], dilate: tuple[int, ...], pad: tuple[int, ...], layout: Any
+) -> Attrs:
     require("deformable convolution", "layout", layout, None, "NCHW")
     if len(kernel) != 2:
         raise MXNetError(f"deformable convolutions have two spatial dimensions, got kernel={kernel}")
@@ -68,8 +75,9 @@ def _window(kernel, stride, dilate, pad, layout):
 
 @operator("_deformable_columns", memory="new")
 def _deformable_columns(
-    data, offset, mask=None, *, kernel: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int
-):  # fmt: skip
+    data: Tensor, offset: Tensor, mask: Tensor | None = None, *, kernel: Shape, stride: Shape, dilate: Shape,
+    pad: Shape, groups: Int,
+) -> Tensor:  # fmt: skip
     """What the kernel sees: (N, C, places of the kernel, places of the output)."""
     if min(data.shape[2:]) < 1 or data.shape[1] % groups:
         raise MXNetError(
@@ -79,30 +87,42 @@ def _deformable_columns(
 
 
 @gradient(_deformable_columns)
-def _deformable_columns_gradient(head, data, offset, mask, attrs):
+def _deformable_columns_gradient(head: Value, data: Value, offset: Value, mask: Value, attrs: Namespace) -> Gradients:
     ddata, doffset, dmask = F._deformable_columns_grad(head, data, offset, mask, **vars(attrs))
     return [ddata, doffset, None if mask is None else dmask]
 
 
 @operator("_deformable_columns_grad", outputs=3, memory="new")
 def _deformable_columns_grad(
-    head, data, offset, mask=None, *, kernel: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int
-):  # fmt: skip
+    head: Tensor, data: Tensor, offset: Tensor, mask: Tensor | None = None, *, kernel: Shape, stride: Shape,
+    dilate: Shape, pad: Shape, groups: Int,
+) -> tuple[Tensor, ...]:  # fmt: skip
     """Gradients of the columns with respect to data, offset and mask."""
     return K.columns_grad(head, data, offset, mask, kernel, stride, dilate, pad, groups)
 
 
 @decompose(_deformable_columns_grad)
-def _deformable_columns_grad_decompose(head, data, offset, mask=None, *, kernel, stride, dilate, pad, groups):
+def _deformable_columns_grad_decompose(
+    head: Value,
+    data: Value,
+    offset: Value,
+    mask: Value | None = None,
+    *,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    dilate: tuple[int, ...],
+    pad: tuple[int, ...],
+    groups: int,
+) -> Sequence[Value]:
     operands = [x for x in (data, offset, mask) if x is not None]
 
-    def columns(data, offset, mask=None):
+    def columns(data: Value, offset: Value, mask: Value | None = None) -> Value:
         return _columns(data, offset, mask, (kernel, stride, dilate, pad), groups)
 
     return gradients_through(columns, operands, [head], [True] * len(operands))
 
 
-def _columns(data, offset, mask, window, groups):
+def _columns(data: Value, offset: Value, mask: Value | None, window: tuple[tuple[int, ...], ...], groups: int) -> Value:
     """The columns as an expression over other operators, which second derivatives differentiate."""
     batch, channels, *size = data.shape
     kernel, places = window[0], offset.shape[2] * offset.shape[3]
@@ -141,7 +161,9 @@ def _columns(data, offset, mask, window, groups):
     return F._reshape_to(columns, shape=(batch, channels, spots, places))
 
 
-def _coordinates(data, shifts, axis, window, output):
+def _coordinates(
+    data: Value, shifts: Value, axis: int, window: tuple[tuple[int, ...], ...], output: tuple[int, ...]
+) -> Value:
     """Where on an axis of the data the kernel reads: (N groups, places of the kernel, places of the output)."""
     kernel, stride, dilate, pad = (values[axis] for values in window)
     rows, columns = window[0]
@@ -158,7 +180,7 @@ def _coordinates(data, shifts, axis, window, output):
     return F.broadcast_add(F._reshape_to(like, shape=(*like.shape[:2], like.shape[3])), fixed)
 
 
-def _picked(image, row, column, size):
+def _picked(image: Value, row: Value, column: Value, size: list[int]) -> Value:
     """Elements of each channel at (row, column), which are moved into the image where they lie outside."""
     row = F.clip(row, a_min=0.0, a_max=float(size[0] - 1))
     column = F.clip(column, a_min=0.0, a_max=float(size[1] - 1))
@@ -169,7 +191,7 @@ def _picked(image, row, column, size):
     return F._gather_along(image, index, axis=2)
 
 
-def _product(columns, weight, bias, filters, groups, offset):
+def _product(columns: Value, weight: Value, bias: Value | None, filters: int, groups: int, offset: Value) -> Value:
     """(N, filters, H', W') of the columns (N, C, spots, places) and the weight (filters, C / groups, *kernel)."""
     batch, channels, spots, places = columns.shape
     outputs = []
@@ -187,7 +209,7 @@ def _product(columns, weight, bias, filters, groups, offset):
     return F._reshape_to(F.swapaxes(y, dim1=1, dim2=2), shape=(batch, filters, *offset.shape[2:]))
 
 
-def _name(data):
+def _name(data: Value) -> str:
     from core.dtypes import dtype_name
 
     return dtype_name(data.dtype)

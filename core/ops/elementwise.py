@@ -2,7 +2,8 @@
 
 import math
 import operator as comparison
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from core import kernels, storage
 from core.base import MXNetError
 from core.dtypes import as_integer, dtype_name
 from core.kernels import formula as f
-from core.kernels.formula import Formula, fabs, where
+from core.kernels.formula import Expr, Formula, fabs, where
 from core.ops.attributes import Bool, Choice, DType, Float, Scalar
 from core.ops.facts import OnCodes
 from core.ops.registry import (
@@ -28,7 +29,8 @@ from core.ops.registry import (
 )
 from core.ops.relations import CHOSEN, FIRST, NONE, SAME
 from core.ops.rows import by_rows
-from core.ops.storage_types import DENSE, FIRST_CSR, KEEPS_ZERO, KeepsZero, Kept, Told
+from core.ops.storage_types import DENSE, FIRST_CSR, KEEPS_ZERO, KeepsZero, Kept, Storage, Told
+from core.ops.values import Attrs, Dtype, Gradients, Input, Namespace, Special, Tensor, Value
 
 _BOOL = kernels.torch_dtype("bool")
 SQRT_HALF = math.sqrt(0.5)
@@ -39,30 +41,40 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.050700987355480493
 # Unary
 
 
-def _unary(name, function, derivative=None, aliases=(), differentiable=True, curved=False, doc="", **facts):
+def _unary(
+    name: str,
+    function: Callable[..., Any],
+    derivative: Callable[..., Any] | None = None,
+    aliases: tuple[str, ...] = (),
+    differentiable: bool = True,
+    curved: bool = False,
+    doc: str = "",
+    **facts: Any,
+) -> Operator:
     """Enters a one-operand formula; `derivative` in terms of (x, y).
 
     curved: of integers its results are no integers.
     """
 
-    def entry(data):
+    def entry(data: Expr) -> Expr:
         return function(data)
 
     entry.__doc__ = doc or f"{name} of each element."
 
-    def variant(dtype):
+    def variant(dtype: Dtype) -> Callable[..., Any] | None:
         if dtype is _BOOL:
             raise MXNetError(f"{name}: arrays of bool are not accepted; convert with astype")
         if not curved or dtype.is_floating_point:
             return None
         return lambda data: kernels.cast(op.forward(kernels.cast(data, "float64")), storage.NAMES[dtype])  # as C does
 
-    given = {"aliases": aliases, "derivative": derivative, "differentiable": differentiable, "variant": variant}
-    op = pointwise(name, **given, **facts)(entry)
+    op = pointwise(
+        name, aliases=aliases, derivative=derivative, differentiable=differentiable, variant=variant, **facts
+    )(entry)
     return op
 
 
-def _gamma(x):
+def _gamma(x: Expr) -> Expr:
     """By reflection below zero, where log |gamma| has lost the sign; NaN at the poles there, factorials are whole."""
     reflected = math.pi / (f.sin(math.pi * x) * f.exp(f.lgamma(1.0 - x)))
     whole = f.eq(x, f.floor(x))
@@ -71,7 +83,7 @@ def _gamma(x):
     return where(x > 0, above, where(f.logical_and(x < 0, whole), math.nan, reflected))
 
 
-def _rint(x):
+def _rint(x: Expr) -> Expr:
     """To the nearest integer; halves go down, as in MXNet."""
     return where(x - f.floor(x) <= f.ceil(x) - x, f.floor(x), f.ceil(x))
 
@@ -133,7 +145,7 @@ FLAT = {  # no gradient: piecewise constant, or a truth value
     "logical_not": f.logical_not,
 }
 for _name, (_function, _derivative, _aliases) in UNARY.items():
-    _facts = {"storage": KEEPS_ZERO if _name in SPARSE else DENSE}
+    _facts: Attrs = {"storage": KEEPS_ZERO if _name in SPARSE else DENSE}
     _facts |= {"on_codes": OnCodes(part="rectifier")} if _name == "relu" else {}
     _unary(_name, _function, _derivative, _aliases, curved=_name not in WHOLE, **_facts)
 for _name, _function in FLAT.items():
@@ -143,30 +155,30 @@ for _name, _function in FLAT.items():
 
 
 @pointwise("_copy", aliases=("identity",), shape=FIRST, storage=KEEPS_ZERO, identity=True)
-def _copy(data):
+def _copy(data: Expr) -> Expr:
     """The data, as new memory."""
     return data
 
 
 @pointwise("BlockGrad", aliases=("stop_gradient",), differentiable=False, shape=FIRST, identity=True)
-def block_grad(data):
+def block_grad(data: Expr) -> Expr:
     """The data; no gradient passes."""
     return data
 
 
-def _fresh(op):
+def _fresh(op: Operator) -> None:
     """An identity formula must not hand out its operand's memory."""
     op.forward = lambda data: data.clone()
 
 
 @operator("_bridge", identity=True)
-def _bridge(data):
+def _bridge(data: Tensor) -> Tensor:
     """The data itself, under another place on the tape."""
     return kernels.shape.alias(data)
 
 
 @gradient(_bridge)
-def _bridge_gradient(head):
+def _bridge_gradient(head: Value) -> Gradients:
     return [head]
 
 
@@ -175,81 +187,81 @@ _fresh(block_grad)
 
 
 @pointwise("gelu")
-def gelu(data):
+def gelu(data: Expr) -> Expr:
     """Gaussian error linear unit, x * Phi(x) (Hendrycks and Gimpel, 2016)."""
     return 0.5 * data * (1.0 + f.erf(data * SQRT_HALF))
 
 
 @pointwise("gelu_tanh")
-def gelu_tanh(data):
+def gelu_tanh(data: Expr) -> Expr:
     """The tanh approximation of the Gaussian error linear unit."""
     return 0.5 * data * (1.0 + f.tanh(SQRT_2_OVER_PI * (data + 0.044715 * data * data * data)))
 
 
 @pointwise("silu")
-def silu(data):
+def silu(data: Expr) -> Expr:
     """x * sigmoid(x), also called swish."""
     return data * f.sigmoid(data)
 
 
 @pointwise("softrelu", derivative=lambda data, y: f.sigmoid(data))
-def softrelu(data):
+def softrelu(data: Expr) -> Expr:
     """log(1 + exp(x)), without overflow."""
     return f.maximum(data, 0.0) + f.log1p(f.exp(-fabs(data)))
 
 
 @pointwise("_leaky_relu", derivative=lambda data, y, slope: where(data > 0, 1, slope))
-def leaky_relu(data, *, slope: Float = 0.25):
+def leaky_relu(data: Expr, *, slope: Float = 0.25) -> Expr:
     """x for x > 0, else slope * x."""
     return where(data > 0, data, data * slope)
 
 
 # The derivative is MXNet's, which outside of training takes the output itself for the slope.
 @pointwise("_mean_rrelu", derivative=lambda data, y, slope: where(data > 0, 1, y))
-def mean_rrelu(data, *, slope: Float):
+def mean_rrelu(data: Expr, *, slope: Float) -> Expr:
     """x for x > 0, else slope * x."""
     return where(data > 0, data, data * slope)
 
 
 @pointwise("_elu", derivative=lambda data, y, slope: where(data > 0, 1, y + slope))
-def elu(data, *, slope: Float = 0.25):
+def elu(data: Expr, *, slope: Float = 0.25) -> Expr:
     """x for x > 0, else slope * (exp(x) - 1)."""
     return where(data > 0, data, slope * f.expm1(data))
 
 
 # The derivative is MXNet's, scale (alpha + y); the function's own would be scale alpha + y.
 @pointwise("_selu", derivative=lambda data, y: where(data > 0, SELU_SCALE, SELU_SCALE * (y + SELU_ALPHA)))
-def selu(data):
+def selu(data: Expr) -> Expr:
     """Self-normalising exponential linear unit (Klambauer et al., 2017)."""
     return SELU_SCALE * where(data > 0, data, SELU_ALPHA * f.expm1(data))
 
 
 @pointwise("hard_sigmoid", derivative=lambda data, y, alpha: where(y > 0, where(y < 1, alpha, 0), 0), real=True)
-def hard_sigmoid(data, *, alpha: Float = 0.2, beta: Float = 0.5):
+def hard_sigmoid(data: Expr, *, alpha: Float = 0.2, beta: Float = 0.5) -> Expr:
     """alpha * x + beta, clipped to [0, 1]."""
     return f.minimum(f.maximum(alpha * data + beta, 0), 1)
 
 
 @pointwise("_clip", derivative=lambda data, y, a_min, a_max: where(data > a_max, 0, where(data < a_min, 0, 1)))
-def _clip(data, *, a_min: Float, a_max: Float):
+def _clip(data: Expr, *, a_min: Float, a_max: Float) -> Expr:
     """The data limited to [a_min, a_max], a_min <= a_max; the gradient passes at both bounds, and at NaN."""
     return f.minimum(f.maximum(data, a_min), a_max)
 
 
 @pointwise("_clip_crossed", differentiable=False)
-def _clip_crossed(data, *, a_min: Float, a_max: Float):
+def _clip_crossed(data: Expr, *, a_min: Float, a_max: Float) -> Expr:
     """What MXNet makes of bounds that cross: a_max above a_max, a_min elsewhere."""
     return where(data > a_max, a_max, where(data < a_min, a_min, data))
 
 
 @composite("clip", shape=FIRST, storage=KeepsZero(lambda attrs: attrs["a_min"] <= 0 <= attrs["a_max"]), unnamed=True)
-def clip(data, *, a_min: Float, a_max: Float):
+def clip(data: Value, *, a_min: Float, a_max: Float) -> Value:
     """The data limited to [a_min, a_max]; the gradient passes at both bounds."""
     return (F._clip_crossed if a_min > a_max else F._clip)(data, a_min=a_min, a_max=a_max)
 
 
 @specialize(clip, inputs=1)
-def _clip_special(attrs):
+def _clip_special(attrs: Namespace) -> Special:
     return TABLE["_clip_crossed" if attrs.a_min > attrs.a_max else "_clip"], vars(attrs)
 
 
@@ -262,7 +274,7 @@ TINY = 1e-38  # too little to change a sum, enough to divide by
         fabs(data) > 1.0 / (scalar * scalar + TINY), f.sign(data), scalar * scalar * data
     ),
 )
-def smooth_l1(data, *, scalar: Float = 1.0):
+def smooth_l1(data: Expr, *, scalar: Float = 1.0) -> Expr:
     """0.5 (scalar x)^2 where |x| < 1 / scalar^2, else |x| - 0.5 / scalar^2 (Girshick, 2015); 0 for a scalar of 0."""
     square = scalar * scalar
     reach = 1.0 / (square + TINY)
@@ -280,14 +292,16 @@ def smooth_l1(data, *, scalar: Float = 1.0):
     on_codes=OnCodes(part="rectifier", when=lambda attrs: attrs["act_type"] == "relu"),
 )
 def activation(
-    data, *, act_type: Annotated[str, Choice("relu", "sigmoid", "log_sigmoid", "mish", "softrelu", "softsign", "tanh")]
-):
+    data: Value,
+    *,
+    act_type: Annotated[str, Choice("relu", "sigmoid", "log_sigmoid", "mish", "softrelu", "softsign", "tanh")],
+) -> Value:
     """An activation function by name."""
     return getattr(F, act_type)(data)
 
 
 @specialize(activation, inputs=1)
-def _activation_special(attrs):
+def _activation_special(attrs: Namespace) -> Special:
     return TABLE[attrs.act_type], {}
 
 
@@ -305,9 +319,10 @@ def _activation_special(attrs):
     label=lambda attrs: f"LeakyReLU\n{attrs['act_type']}",
 )
 def leaky(
-    data, gamma=None, *, act_type: Annotated[str, Choice("leaky", "prelu", "elu", "selu", "gelu", "rrelu")] = "leaky",
-    slope: Float = 0.25, lower_bound: Float = 0.125, upper_bound: Float = 0.334, training,
-):  # fmt: skip
+    data: Value, gamma: Input = None, *,
+    act_type: Annotated[str, Choice("leaky", "prelu", "elu", "selu", "gelu", "rrelu")] = "leaky", slope: Float = 0.25,
+    lower_bound: Float = 0.125, upper_bound: Float = 0.334, training: bool,
+) -> Value | Sequence[Value]:  # fmt: skip
     """Relatives of relu by name; `gamma` holds the slopes of "prelu": one, one for each channel (axis 1),
     or one for each place along the first axes.
 
@@ -335,7 +350,7 @@ def leaky(
 
 
 @specialize(leaky, inputs=1)
-def _leaky_special(attrs):
+def _leaky_special(attrs: Namespace) -> Special:
     kind = attrs.act_type
     if kind in ("leaky", "elu"):
         return TABLE["_leaky_relu" if kind == "leaky" else "_elu"], {"slope": attrs.slope}
@@ -343,7 +358,7 @@ def _leaky_special(attrs):
 
 
 @infer(leaky)
-def _leaky_shapes(shapes, attrs):
+def _leaky_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
     if attrs["act_type"] == "prelu" and shapes["gamma"] is None:
         shapes["gamma"] = (shapes["data"][1] if len(shapes["data"]) > 1 else 1,)
 
@@ -353,13 +368,13 @@ def _leaky_shapes(shapes, attrs):
 
 
 @operator("Cast", aliases=("cast",), memory="new", shape=FIRST, unnamed=True, identity=True)
-def cast(data, *, dtype: DType):
+def cast(data: Tensor, *, dtype: DType) -> Tensor:
     """The data converted to another element type."""
     return kernels.shape.cast(data, dtype)
 
 
 @gradient(cast)
-def _cast_gradient(head, data_dtype):
+def _cast_gradient(head: Value, data_dtype: str) -> Gradients:
     return [head.astype(data_dtype)]
 
 
@@ -401,8 +416,15 @@ COMPARISONS = {
 REVERSED = ("rminus", "rdiv", "rmod", "rpower")
 
 
-def _enter_binary(names, function, differentiable, same_shape, storage=DENSE, **facts):
-    def entry(lhs, rhs):
+def _enter_binary(
+    names: tuple[str, ...],
+    function: Callable[..., Any],
+    differentiable: bool,
+    same_shape: bool,
+    storage: Storage = DENSE,
+    **facts: Any,
+) -> Operator:
+    def entry(lhs: Expr, rhs: Expr) -> Expr:
         return function(lhs, rhs)
 
     entry.__doc__ = f"{names[0]} of two arrays" + (
@@ -413,7 +435,7 @@ def _enter_binary(names, function, differentiable, same_shape, storage=DENSE, **
     if same_shape:
         compute = op.forward
 
-        def forward(lhs, rhs):
+        def forward(lhs: Tensor, rhs: Tensor) -> Tensor:
             if lhs.shape != rhs.shape:
                 raise MXNetError(
                     f"{op.name}: operands of one shape are needed, given {tuple(lhs.shape)} and {tuple(rhs.shape)}"
@@ -424,11 +446,11 @@ def _enter_binary(names, function, differentiable, same_shape, storage=DENSE, **
     return op
 
 
-def _enter_scalar(name, function, differentiable, storage=DENSE):
-    def entry(data, *, scalar: Scalar = 1.0, is_int: Bool = True):
+def _enter_scalar(name: str, function: Callable[..., Any], differentiable: bool, storage: Storage = DENSE) -> Operator:
+    def entry(data: Any, *, scalar: Scalar = 1.0, is_int: Bool = True) -> Any:
         return function(data, scalar)
 
-    def body(data, *, scalar):
+    def body(data: Expr, *, scalar: Expr) -> Expr:
         return function(data, scalar)
 
     entry.__doc__ = (
@@ -440,7 +462,7 @@ def _enter_scalar(name, function, differentiable, storage=DENSE):
     kernel, of_fractions, power = kernels.pointwise.pointwise, op.forward, "power" in name
     op.special = None  # which knows nothing of whole numbers
 
-    def forward(data, *, scalar, is_int=True):
+    def forward(data: Tensor, *, scalar: float, is_int: bool = True) -> Tensor:
         if data.is_floating_point():
             if power and kernels.dtype_name(data) == "float16":  # others compute in float32
                 with np.errstate(over="ignore"):
@@ -468,22 +490,34 @@ def _old_name(name: str) -> str:
     return "_" + "".join([first, *(w.capitalize() for w in words[1:])])
 
 
-def _flat_on_integers(op):
+def _flat_on_integers(op: Operator) -> None:
     """The remainder of integers jumps and does nothing else: its gradient is zero."""
     rule = op.rule
 
-    def guarded(head, values, shapes, attrs, needs):
-        if "int" in dtype_name(head.dtype):
+    def guarded(
+        head: Value, values: dict[int, Value], shapes: Sequence[Any], attrs: Namespace, needs: Sequence[bool]
+    ) -> list[Value | None]:
+        if rule is None or "int" in dtype_name(head.dtype):
             return [None] * len(needs)
         return rule(head, values, shapes, attrs, needs)
 
     op.rule = guarded
 
 
-def _one_sparse(stypes, attrs):
+def exchanged(function: Callable[[Expr, Expr], Expr]) -> Callable[[Expr, Expr], Expr]:
+    """The function with its operands exchanged."""
+    return lambda x, y: function(y, x)
+
+
+def _one_sparse(stypes: Sequence[str], attrs: Attrs) -> str:
     """The storage type of the only factor that is sparse: the product is zero where that is."""
     sparse = {stype for stype in stypes if stype != "default"}
     return min(sparse) if len(sparse) == 1 else "default"
+
+
+def _zero_compares(holds: Callable[[Any, Any], bool]) -> KeepsZero:
+    """Zero is stored as zero where it compares so with the number."""
+    return KeepsZero(lambda attrs: not holds(0, attrs["scalar"]))
 
 
 _IN_LAYERS = {"add": {"on_codes": OnCodes(part="sum")}}
@@ -493,34 +527,34 @@ _STORAGE = {  # what becomes of sparse arrays: with broadcasting, of equal shape
     "mul": (FIRST_CSR, Told(_one_sparse), KEEPS_ZERO),
     "div": (FIRST_CSR, DENSE, KEEPS_ZERO),
     **dict.fromkeys(("maximum", "minimum", "hypot"), (DENSE, Kept("csr", "row_sparse"), DENSE)),
-    **{  # zero is stored as zero where it compares so with the number
-        _name: (DENSE, DENSE, KeepsZero(lambda attrs, _holds=_holds: not _holds(0, attrs["scalar"])))
+    **{
+        _name: (DENSE, DENSE, _zero_compares(_holds))
         for _name, _holds in (
             ("equal", comparison.eq), ("not_equal", comparison.ne), ("greater", comparison.gt),
             ("greater_equal", comparison.ge), ("lesser", comparison.lt), ("lesser_equal", comparison.le),
         )
     },
 }  # fmt: skip
-for _name, (_function, _broadcast, _elementwise, _scalar, _reverse) in BINARY.items():
+for _name, (_combined, _broadcast, _elementwise, _scalar, _reverse) in BINARY.items():
     _storages = _STORAGE.get(_name, (DENSE,) * 3)
     _entered = [
-        _enter_binary(_broadcast, _function, True, False, _storages[0]),
-        _enter_binary(_elementwise, _function, True, True, _storages[1], **_IN_LAYERS.get(_name, {})),
-        _enter_scalar(_scalar, _function, True, _storages[2]),
+        _enter_binary(_broadcast, _combined, True, False, _storages[0]),
+        _enter_binary(_elementwise, _combined, True, True, _storages[1], **_IN_LAYERS.get(_name, {})),
+        _enter_scalar(_scalar, _combined, True, _storages[2]),
     ]
     if _reverse:
-        _entered.append(_enter_scalar(_reverse, lambda x, s, _function=_function: _function(s, x), True))
+        _entered.append(_enter_scalar(_reverse, exchanged(_combined), True))
     if _name == "mod":
         for _op in _entered:
             _flat_on_integers(_op)
-for _name, (_function, _elementwise) in COMPARISONS.items():
-    _enter_binary((f"broadcast_{_name}",), _function, False, False)
-    _enter_binary((_elementwise, _elementwise.title()), _function, False, True)
-    _enter_scalar(f"_{_name}_scalar", _function, False, _STORAGE.get(_name, (DENSE,) * 3)[2])
+for _name, (_compared, _alike) in COMPARISONS.items():
+    _enter_binary((f"broadcast_{_name}",), _compared, False, False)
+    _enter_binary((_alike, _alike.title()), _compared, False, True)
+    _enter_scalar(f"_{_name}_scalar", _compared, False, _STORAGE.get(_name, (DENSE,) * 3)[2])
 
 
 @operator("add_n", aliases=("ElementWiseSum", "_sum"), memory="new", shape=SAME, storage=Kept("row_sparse"))
-def add_n(*args):
+def add_n(*args: Tensor) -> Tensor:
     """The sum of any number of arrays of one shape."""
     total = args[0]
     for term in args[1:]:
@@ -529,24 +563,24 @@ def add_n(*args):
 
 
 @gradient(add_n)
-def _add_n_gradient(head, shapes):
+def _add_n_gradient(head: Value, shapes: Sequence[tuple[int, ...]]) -> Gradients:
     return [head] * len(shapes)
 
 
 @pointwise("_is_true", dtype=lambda condition: (None, _truth_type(condition)))
-def is_true(condition):
+def is_true(condition: Expr) -> Expr:
     """Whether an element is not zero: a mask that gradients read without asking again."""
     return f.ne(condition, 0)
 
 
-def _truth_type(condition):
+def _truth_type(condition: str) -> str:
     if condition == "bool":
         raise MXNetError("where: a condition of bool is not accepted by nd; convert with astype")
     return "bool"
 
 
 @composite("where", shape=CHOSEN)
-def where_(condition, x, y):
+def where_(condition: Value, x: Value, y: Value) -> Value:
     """Elements of x where condition is not zero, else of y; a condition of one axis chooses among rows."""
     if len(condition.shape) == 1 and len(x.shape) > 1:
         condition = F._reshape_to(condition, shape=(-1, *(1,) * (len(x.shape) - 1)))
@@ -558,8 +592,8 @@ def where_(condition, x, y):
 
 
 @specialize(where_)
-def _where_special(attrs):
-    def run(condition, x, y):
+def _where_special(attrs: Namespace) -> Special:
+    def run(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
         if not condition.shape == x.shape == y.shape or kernels.dtype_name(condition) == "bool":
             raise ValueError("the operator says what does not fit")
         return np_where.forward(condition, x, y)
@@ -567,19 +601,19 @@ def _where_special(attrs):
     return run
 
 
-def _same_type(name, a, b):
+def _same_type(name: str, a: str, b: str) -> str:
     if a != b:
         raise MXNetError(f"{name}: operands of one dtype are needed, given {a} and {b}; convert with astype")
     return a
 
 
 @pointwise("_npi_where", dtype=lambda c, x, y: (None, _same_type("where", x, y)))
-def np_where(condition, x, y):
+def np_where(condition: Expr, x: Expr, y: Expr) -> Expr:
     """Elements of x where condition is not zero, else of y."""
     return where(f.ne(condition, 0), x, y)
 
 
-def _enter_where_with_number(name, choose):
+def _enter_where_with_number(name: str, choose: Callable[..., Any]) -> Any:
     """Enters `np.where` of an array and a number.
 
     The gradient is MXNet 1.9's: the head's where the condition holds for an array that is repeated to the shape of the
@@ -587,7 +621,7 @@ def _enter_where_with_number(name, choose):
     """
 
     @operator(name, memory="new")
-    def op(condition, x, *, scalar: Scalar):
+    def op(condition: Tensor, x: Tensor, *, scalar: Scalar) -> Tensor:
         kind = kernels.dtype_name(x)
         number = kernels.shape.full_like(x, as_integer(scalar, kind) if "int" in kind else scalar)
         return np_where.forward(condition, *choose(x, number))
@@ -595,7 +629,7 @@ def _enter_where_with_number(name, choose):
     op.doc = "Elements of the array x, or else a number, by condition."
 
     @gradient(op)
-    def _op_gradient(head, condition, x_shape):
+    def _op_gradient(head: Value, condition: Value, x_shape: tuple[int, ...]) -> Gradients:
         none = F.zeros_like(head)
         if tuple(x_shape) == head.shape:
             return [None, F._npi_where(condition, *choose(none, head))]

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from core.dtypes import HALF
 from core.ops.relations import NONE, Relation
 from core.ops.storage_types import DENSE, Storage
+from core.ops.values import Attrs
 
 MOVING = {"moving_mean": '["zero", {}]', "moving_var": '["one", {}]'}  # how running statistics start
 
@@ -41,7 +42,7 @@ class OnCodes:
     takes: tuple[str, ...] = ()
     part: str = ""
     gives: str = "codes"
-    when: Callable[[dict], bool] = lambda attrs: True
+    when: Callable[[Attrs], bool] = lambda attrs: True
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -92,39 +93,39 @@ class Facts:
     real: bool = False
     when: Mapping[str, tuple[str, object]] = field(default_factory=dict)
     initial: Mapping[str, str] = field(default_factory=dict)
-    input_dtypes: Mapping[str, str | Callable[[dict, str], str]] = field(default_factory=dict)
-    appends: Callable[[dict], Sequence[str]] = lambda attrs: ()
+    input_dtypes: Mapping[str, str | Callable[[Attrs, str], str]] = field(default_factory=dict)
+    appends: Callable[[Attrs], Sequence[str]] = lambda attrs: ()
     unnamed: bool = False
     words: Mapping[str, str] = field(default_factory=dict)
-    indexes: Mapping[str, Callable[[dict, dict], int]] = field(default_factory=dict)
+    indexes: Mapping[str, Callable[[Attrs, Attrs], int]] = field(default_factory=dict)
     memory: Literal["new", "unknown"] = "unknown"
     shape: Relation = NONE
     index: str | None = None
     target: Target | None = None
     dtype: str | None = None
     storage: Storage = DENSE
-    row_gradient: Callable[[Sequence[str | None], dict], bool] = lambda stypes, attrs: False
-    on_stored: Callable[[Sequence, dict], Any] | None = None
+    row_gradient: Callable[[Sequence[str | None], Attrs], bool] = lambda stypes, attrs: False
+    on_stored: Callable[[Sequence[Any], Attrs], Any] | None = None
     fills: float | str | None = None
     names: Sequence[str] = ()
-    numbered: bool | Callable[[dict], bool] = False
+    numbered: bool | Callable[[Attrs], bool] = False
     identity: bool = False
     reshapes: bool = False
-    constant: Callable[[dict], tuple[str, dict]] | None = None
-    draws: Callable[[dict], bool] = lambda attrs: True
+    constant: Callable[[Attrs], tuple[str, Attrs]] | None = None
+    draws: Callable[[Attrs], bool] = lambda attrs: True
     rows: Any = None
-    expansion: Callable[..., list] | None = None
-    product: Callable[..., list] | None = None
-    packing: Callable[..., tuple] | None = None
+    expansion: Callable[..., list[Any]] | None = None
+    product: Callable[..., list[Any]] | None = None
+    packing: Callable[..., tuple[Any, ...]] | None = None
     absorption: Callable[..., Any] | None = None
     channelwise: bool = False
-    affine: Callable[..., tuple | None] | None = None
+    affine: Callable[..., tuple[Any, ...] | None] | None = None
     in_parts: str | None = None
     subgraphs: int = 0
     control: Any = None
     precision: bool = False
     layer: str = ""
-    label: Callable[[dict], str] | None = None
+    label: Callable[[Attrs], str] | None = None
     on_codes: OnCodes = OnCodes()
     calibrated: str = ""
 

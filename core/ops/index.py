@@ -1,7 +1,8 @@
 """Gathering and scattering by index, and sequences of varying length."""
 
 import math
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from core import kernels
 from core.base import MXNetError
@@ -11,11 +12,12 @@ from core.ops.reduce import at_least_one_axis
 from core.ops.registry import F, composite, gradient, operator
 from core.ops.shape import normal_axis
 from core.ops.storage_types import Told
+from core.ops.values import Attrs, Gradients, Input, Namespace, Tensor, Value
 
 K = kernels.index
 
 
-def _places(indices, n, mode):
+def _places(indices: Tensor, n: int, mode: str) -> Tensor:
     """Indices made valid for an axis of length n."""
     return K.wrapped(indices, n) if mode == "wrap" else K.clipped(indices, n)
 
@@ -23,12 +25,14 @@ def _places(indices, n, mode):
 # ---------------------------------------------------------------------------------------------- take, pick
 
 
-def _take_storage(stypes, attrs):
+def _take_storage(stypes: Sequence[str], attrs: Attrs) -> str:
     return "csr" if stypes[0] == "csr" and attrs["axis"] == 0 and attrs["mode"] != "raise" else "default"
 
 
 @operator("take", storage=Told(_take_storage), indexes={"indices": lambda shapes, attrs: shapes["a"][attrs["axis"]]})
-def take(a, indices, *, axis: Int = 0, mode: Annotated[str, Choice("clip", "wrap", "raise")] = "clip"):
+def take(
+    a: Tensor, indices: Tensor, *, axis: Int = 0, mode: Annotated[str, Choice("clip", "wrap", "raise")] = "clip"
+) -> Tensor:
     """Slices of a along an axis at the indices, which are clipped (or wrapped) into range."""
     axis = normal_axis(axis, a.dim(), "take")
     if mode == "raise":
@@ -37,24 +41,24 @@ def take(a, indices, *, axis: Int = 0, mode: Annotated[str, Choice("clip", "wrap
 
 
 @gradient(take)
-def _take_gradient(head, indices, a_shape, attrs):
+def _take_gradient(head: Value, indices: Value, a_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     return [F._take_grad.typed(head, indices, shape=a_shape, axis=attrs.axis, mode=attrs.mode), None]
 
 
 @operator("_take_grad")
-def _take_grad(head, indices, *, shape: Shape, axis: Int, mode: Any_):
+def _take_grad(head: Tensor, indices: Tensor, *, shape: Shape, axis: Int, mode: Any_) -> Tensor:
     """Slices of the head added up where they were taken from."""
     axis %= len(shape)
     return K.take_grad(head, _places(indices, shape[axis], mode), axis, shape)
 
 
 @gradient(_take_grad)
-def _take_grad_gradient(head1, indices, attrs):
+def _take_grad_gradient(head1: Value, indices: Value, attrs: Namespace) -> Gradients:
     return [F.take(head1, indices, axis=attrs.axis, mode=attrs.mode), None]
 
 
 @composite("batch_take")
-def batch_take(a, indices):
+def batch_take(a: Value, indices: Value) -> Value:
     """One element of each row, in the shape of the indices."""
     return F._reshape_to(F.pick(a, F._reshape_to(indices, shape=(a.shape[0],)), axis=1), shape=indices.shape)
 
@@ -65,15 +69,20 @@ def batch_take(a, indices):
     indexes={"index": lambda shapes, attrs: shapes["data"][-1 if attrs["axis"] is None else attrs["axis"]]},
 )
 def pick(
-    data, index, *, axis: OptInt = -1, keepdims: Bool = False, mode: Annotated[str, Choice("clip", "wrap")] = "clip"
-):
+    data: Tensor,
+    index: Tensor,
+    *,
+    axis: OptInt = -1,
+    keepdims: Bool = False,
+    mode: Annotated[str, Choice("clip", "wrap")] = "clip",
+) -> Tensor:
     """One element along an axis for each place of the others."""
     shape = data.shape
     axis, index = _pick_place(shape, axis, index)
     return at_least_one_axis(K.pick(data, _places(index, shape[axis], mode), axis, keepdims))
 
 
-def _pick_place(shape, axis, index):
+def _pick_place(shape: Any, axis: int | None, index: Tensor) -> tuple[int, Tensor]:
     axis = normal_axis(axis, len(shape), "pick")
     rest = shape[:axis] + shape[axis + 1 :]
     if index.shape == rest:
@@ -86,24 +95,26 @@ def _pick_place(shape, axis, index):
 
 
 @gradient(pick)
-def _pick_gradient(head, index, data_shape, attrs):
+def _pick_gradient(head: Value, index: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     return [F._pick_grad.typed(head, index, shape=data_shape, axis=attrs.axis, mode=attrs.mode), None]
 
 
 @operator("_pick_grad")
-def _pick_grad(head, index, *, shape: Shape, axis: Int, mode: Any_ = "clip"):
+def _pick_grad(head: Tensor, index: Tensor, *, shape: Shape, axis: Int, mode: Any_ = "clip") -> Tensor:
     """Zeros of `shape` with the head at the picked places."""
     axis, index = _pick_place(shape, axis, index)
     return K.pick_grad(head, _places(index, shape[axis], mode), axis, shape)
 
 
 @gradient(_pick_grad)
-def _pick_grad_gradient(head1, index, head_shape, attrs):
+def _pick_grad_gradient(head1: Value, index: Value, head_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     return [F._reshape_to(F.pick(head1, index, axis=attrs.axis, mode=attrs.mode), shape=head_shape), None]
 
 
 @operator("one_hot", memory="new", words={"data": "indices"}, indexes={"indices": lambda shapes, attrs: attrs["depth"]})
-def one_hot(indices, *, depth: Int, on_value: Float = 1.0, off_value: Float = 0.0, dtype: DType = "float32"):
+def one_hot(
+    indices: Tensor, *, depth: Int, on_value: Float = 1.0, off_value: Float = 0.0, dtype: DType = "float32"
+) -> Tensor:
     """A new last axis of length depth that is on_value at the index; out of range there is no hot place."""
     if kernels.dtype_name(indices) == "bool":
         raise MXNetError("one_hot: indices of bool are not accepted; convert with astype")
@@ -114,18 +125,18 @@ def one_hot(indices, *, depth: Int, on_value: Float = 1.0, off_value: Float = 0.
 
 
 @operator("gather_nd")
-def gather_nd(data, indices):
+def gather_nd(data: Tensor, indices: Tensor) -> Tensor:
     """Slices of data at the columns of indices (M, ...)."""
     return K.gather_nd(data, indices)
 
 
 @gradient(gather_nd)
-def _gather_nd_gradient(head, indices, data_shape):
+def _gather_nd_gradient(head: Value, indices: Value, data_shape: tuple[int, ...]) -> Gradients:
     return [F._scatter_nd_add(head, indices, shape=data_shape), None]
 
 
 @operator("scatter_nd")
-def scatter_nd(data, indices, *, shape: Shape):
+def scatter_nd(data: Tensor, indices: Tensor, *, shape: Shape) -> Tensor:
     """Zeros of `shape` with slices of data at the columns of indices."""
     if not indices.shape[0]:
         raise MXNetError("scatter_nd: indices (M, ...) name one axis or more, given none")
@@ -133,18 +144,18 @@ def scatter_nd(data, indices, *, shape: Shape):
 
 
 @gradient(scatter_nd)
-def _scatter_nd_gradient(head, indices):
+def _scatter_nd_gradient(head: Value, indices: Value) -> Gradients:
     return [F.gather_nd(head, indices), None]
 
 
 @operator("_scatter_nd_add", aliases=("_backward_gather_nd",))
-def _scatter_nd_add(data, indices, *, shape: Shape):
+def _scatter_nd_add(data: Tensor, indices: Tensor, *, shape: Shape) -> Tensor:
     """As scatter_nd; slices that meet are added."""
     return K.scatter_nd_add(data, indices, shape)
 
 
 @gradient(_scatter_nd_add)
-def _scatter_nd_add_gradient(head, indices):
+def _scatter_nd_add_gradient(head: Value, indices: Value) -> Gradients:
     return [F.gather_nd(head, indices), None]
 
 
@@ -152,14 +163,14 @@ def _scatter_nd_add_gradient(head, indices):
 
 
 @operator("_gather_part")
-def _gather_part(data, *indices, key: Any_, zero_dim: Bool = False):
+def _gather_part(data: Tensor, *indices: Tensor, key: Any_, zero_dim: Bool = False) -> Tensor:
     """Advanced indexing: `key` with "$" where an index array stands."""
     part = K.index_get(*_advanced(data, key, indices))
     return part if zero_dim or part.dim() else part.reshape(1)
 
 
 @operator("_scatter_part_add")
-def _scatter_part_add(head, *indices, key: Any_, shape: Shape):
+def _scatter_part_add(head: Tensor, *indices: Tensor, key: Any_, shape: Shape) -> Tensor:
     """Zeros of `shape` with the head added at an advanced index."""
     key, turned = _forwards(key, shape)
     base = head.new_zeros(shape)
@@ -168,10 +179,12 @@ def _scatter_part_add(head, *indices, key: Any_, shape: Shape):
     return kernels.shape.flip(added, turned) if turned else added
 
 
-def _forwards(key, shape):
+def _forwards(key: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """A key without negative steps, and the axes that lie the other way round for it: those have no view to add to."""
     taken = sum(k is not None and k is not Ellipsis and k != "$1" for k in key)
-    out, turned, axis = [], [], 0
+    axis = 0
+    out: list[Any] = []
+    turned: list[int] = []
     for k in key:
         if isinstance(k, slice) and k.step is not None and k.step < 0:
             start, stop, step = bounds_of(k, shape[axis])
@@ -183,18 +196,22 @@ def _forwards(key, shape):
 
 
 @gradient(_gather_part)
-def _gather_part_gradient(head, indices, data_shape, attrs):
+def _gather_part_gradient(
+    head: Value, indices: list[Value], data_shape: tuple[int, ...], attrs: Namespace
+) -> Gradients:
     return [F._scatter_part_add(head, *indices, key=attrs.key, shape=data_shape), *[None] * len(indices)]
 
 
 @gradient(_scatter_part_add)
-def _scatter_part_add_gradient(head1, indices, head_shape, attrs):
+def _scatter_part_add_gradient(
+    head1: Value, indices: list[Value], head_shape: tuple[int, ...], attrs: Namespace
+) -> Gradients:
     part = F._gather_part(head1, *indices, key=attrs.key)
     return [F._reshape_to(part, shape=head_shape), *[None] * len(indices)]
 
 
 @operator("_set_places", memory="new")
-def _set_places(data, value, *indices, key: Any_):
+def _set_places(data: Tensor, value: Tensor, *indices: Tensor, key: Any_) -> Tensor:
     """The data with the value written at an advanced index; of places that are named twice, one of the values stays."""
     out = data.clone()
     kernels.shape.write_places(*_advanced(out, key, indices), value)
@@ -202,7 +219,9 @@ def _set_places(data, value, *indices, key: Any_):
 
 
 @gradient(_set_places)
-def _set_places_gradient(head, value, indices, attrs, value_shape):
+def _set_places_gradient(
+    head: Value, value: Value, indices: list[Value], attrs: Namespace, value_shape: tuple[int, ...]
+) -> Gradients:
     part = F._gather_part(head, *indices, key=attrs.key)
     return [
         F._set_places(head, F.zeros_like(value), *indices, key=attrs.key),
@@ -211,12 +230,16 @@ def _set_places_gradient(head, value, indices, attrs, value_shape):
     ]
 
 
-def _advanced(data, key, indices):
+def _advanced(
+    data: Tensor, key: tuple[Any, ...], indices: tuple[Tensor, ...]
+) -> tuple[Tensor, tuple[Tensor | None, ...]]:
     """A view that basic indexing gives, and one index tensor (or None) for each of its axes."""
     rest = iter(indices)
     consumed = sum(k is not None and k is not Ellipsis and k != "$1" for k in key)
-    basic, arrays, axis = [], [], 0
-    expanded = []
+    axis = 0
+    basic: list[Any] = []
+    arrays: list[Tensor | None] = []
+    expanded: list[Any] = []
     for k in key:
         if k is Ellipsis:
             expanded += [slice(None)] * (data.dim() - consumed)
@@ -251,7 +274,7 @@ def _advanced(data, key, indices):
 
 
 @operator("_npx_nonzero")
-def nonzero(a):
+def nonzero(a: Tensor) -> Tensor:
     """The indices of the elements that are not zero, a row each, as int64."""
     return K.nonzero(a)
 
@@ -259,7 +282,7 @@ def nonzero(a):
 # ---------------------------------------------------------------------------------------------- sequences
 
 
-def _mask(data, length, axis):
+def _mask(data: Value, length: Value, axis: int) -> Value:
     """1 where the place along `axis` (0 or 1) is inside the sequence of its batch."""
     n = data.shape[axis]
     steps = F._arange_like(data, length=n)
@@ -271,13 +294,20 @@ def _mask(data, length, axis):
 
 
 @operator("_arange_like", constant=lambda attrs: ("_arange", {"stop": float(attrs["length"])}))
-def _arange_like(data, *, length: Int):
+def _arange_like(data: Tensor, *, length: Int) -> Tensor:
     """0, 1, ..., length - 1 as float32, where the data lives."""
     return kernels.shape.steps(length, data)
 
 
 @composite("SequenceMask", aliases=("sequence_mask",), when={"sequence_length": ("use_sequence_length", True)})
-def sequence_mask(data, sequence_length=None, *, use_sequence_length: Bool = False, value: Float = 0.0, axis: Int = 0):
+def sequence_mask(
+    data: Value,
+    sequence_length: Input = None,
+    *,
+    use_sequence_length: Bool = False,
+    value: Float = 0.0,
+    axis: Int = 0,
+) -> Value:
     """The data with places behind the end of each sequence set to `value`.
 
     data (steps, batch, ...), or with axis=1 (batch, steps, ...); sequence_length (batch,). MXNetError for another axis.
@@ -290,7 +320,9 @@ def sequence_mask(data, sequence_length=None, *, use_sequence_length: Bool = Fal
 
 
 @composite("SequenceLast", aliases=("sequence_last",), when={"sequence_length": ("use_sequence_length", True)})
-def sequence_last(data, sequence_length=None, *, use_sequence_length: Bool = False, axis: Int = 0):
+def sequence_last(
+    data: Value, sequence_length: Value | None = None, *, use_sequence_length: Bool = False, axis: Int = 0
+) -> Value:
     """The last step of each sequence, (batch, ...).
 
     data (steps, batch, ...), or with axis=1 (batch, steps, ...); sequence_length (batch,). MXNetError for another axis.
@@ -307,24 +339,26 @@ def sequence_last(data, sequence_length=None, *, use_sequence_length: Bool = Fal
     return F.gather_nd(data, F.stack(last, batch, axis=0))
 
 
-def _check_axis_of_steps(name, axis):
+def _check_axis_of_steps(name: str, axis: int) -> None:
     if axis not in (0, 1):
         raise MXNetError(f"{name}: the axis of steps is 0 or 1, given {axis}")
 
 
 @operator("_sequence_reverse", input_dtypes={"length": "int32"})
-def _sequence_reverse(data, length):
+def _sequence_reverse(data: Tensor, length: Tensor) -> Tensor:
     """Each sequence (axis 0) in reverse order; what stands behind its end stays."""
     return K.sequence_reverse(data, length)
 
 
 @gradient(_sequence_reverse)
-def _sequence_reverse_gradient(head, length):
+def _sequence_reverse_gradient(head: Value, length: Value) -> Gradients:
     return [F._sequence_reverse(head, length), None]
 
 
 @composite("SequenceReverse", aliases=("sequence_reverse",), when={"sequence_length": ("use_sequence_length", True)})
-def sequence_reverse(data, sequence_length=None, *, use_sequence_length: Bool = False, axis: Int = 0):
+def sequence_reverse(
+    data: Value, sequence_length: Value | None = None, *, use_sequence_length: Bool = False, axis: Int = 0
+) -> Value:
     """Each sequence in reverse order along the first axis."""
     if axis != 0:
         raise MXNetError(f"SequenceReverse: only axis 0 is accepted, given {axis}")

@@ -3,27 +3,29 @@
 MXNet stores prepared weights in an order that depends on the processor; here the order is that of the array.
 """
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 from core.base import MXNetError
 from core.ops.attributes import Bool, Choice, Int
 from core.ops.registry import F, composite, takes
+from core.ops.values import Attrs, Value
 
 TOP = 127.0
 
 
-def _enter(name: str, **facts):
+def _enter(name: str, **facts: Any) -> Callable[..., Any]:
     return composite(f"_contrib_intgemm_{name}", aliases=(f"_npx_intgemm_{name}",), **facts)
 
 
 @_enter("maxabsolute")
-def maxabsolute(data):
+def maxabsolute(data: Value) -> Value:
     """The largest absolute value, as an array of one."""
     return F.max(F.abs(F._reshape_to(data, shape=(-1,))), axis=0)
 
 
 @_enter("prepare_data")
-def prepare_data(data, maxabs):
+def prepare_data(data: Value, maxabs: Value) -> Value:
     """int8 codes of float32 data, of which `maxabs` (an array of one) becomes 127; what is beyond is cut off."""
     scale = TOP / F._reshape_to(maxabs, shape=(1,) * len(data.shape))
     codes = F._npi_around(F.broadcast_mul(data, scale), scale=1.0)  # halves to the even neighbour
@@ -31,7 +33,7 @@ def prepare_data(data, maxabs):
 
 
 @_enter("prepare_weight")
-def prepare_weight(weight, maxabs=None, *, already_quantized: Bool = False):
+def prepare_weight(weight: Value, maxabs: Value | None = None, *, already_quantized: Bool = False) -> Value:
     """int8 codes of a weight (outputs, inputs).
 
     Those that `prepare_data` gave stay as they are with already_quantized.
@@ -46,16 +48,16 @@ def prepare_weight(weight, maxabs=None, *, already_quantized: Bool = False):
 
 
 @_enter("take_weight")
-def take_weight(weight, indices):
+def take_weight(weight: Value, indices: Value) -> Value:
     """The codes of some outputs of a prepared weight."""
     return F.take(weight, indices)
 
 
 @_enter("fully_connected", when={"bias": ("no_bias", False)})
 def fully_connected(
-    data, weight, scaling=None, bias=None, *, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True,
-    out_type: Annotated[str, Choice("float32", "int32")] = "float32",
-):  # fmt: skip
+    data: Value, weight: Value, scaling: Value | None = None, bias: Value | None = None, *, num_hidden: Int,
+    no_bias: Bool = False, flatten: Bool = True, out_type: Annotated[str, Choice("float32", "int32")] = "float32",
+) -> Value:  # fmt: skip
     """data weight^T of codes: times `scaling` plus bias as float32, or as int32 plus an int32 bias,
     which then comes third.
 
@@ -82,6 +84,6 @@ def fully_connected(
 
 
 @takes(fully_connected)
-def _fully_connected_takes(attrs):
+def _fully_connected_takes(attrs: Attrs) -> list[str]:
     names = {"scaling": attrs["out_type"] != "int32", "bias": not attrs["no_bias"]}
     return [name for name in fully_connected.inputs if names.get(name, True)]

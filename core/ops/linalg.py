@@ -5,21 +5,22 @@ from core.base import MXNetError
 from core.ops.attributes import Bool, Float, Int
 from core.ops.registry import F, composite, gradient, operator
 from core.ops.relations import FIRST, TRIANGULAR
+from core.ops.values import Attrs, Gradients, Namespace, Tensor, Value
 
 K = kernels.linalg
 
 
-def _names(name: str) -> dict:
+def _names(name: str) -> Attrs:
     return {"name": f"_linalg_{name}", "aliases": (f"linalg_{name}",)}
 
 
-def transposed(x):
+def transposed(x: Value) -> Value:
     """The last two axes exchanged."""
     n = x.ndim
     return F.transpose(x, axes=(*range(n - 2), n - 1, n - 2))
 
 
-def _square(name, x):
+def _square(name: str, x: Value | Tensor) -> None:
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise MXNetError(f"linalg.{name}: square matrices are needed, given the shape {tuple(x.shape)}")
 
@@ -27,7 +28,7 @@ def _square(name, x):
 # ---------------------------------------------------------------------------------------------- products
 
 
-def _product(a, b, transpose_a, transpose_b, axis):
+def _product(a: Value, b: Value, transpose_a: bool, transpose_b: bool, axis: int) -> Value:
     if axis not in (-2, a.ndim - 2):
         a, b = (F.SwapAxis(x, dim1=axis, dim2=x.ndim - 2) for x in (a, b))
     y = F._matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
@@ -36,34 +37,38 @@ def _product(a, b, transpose_a, transpose_b, axis):
 
 @composite(**_names("gemm"), real=True)
 def gemm(
-    A,
-    B,
-    C,
+    A: Value,
+    B: Value,
+    C: Value,
     *,
     transpose_a: Bool = False,
     transpose_b: Bool = False,
     alpha: Float = 1.0,
     beta: Float = 1.0,
     axis: Int = -2,
-):
+) -> Value:
     """alpha op(A) op(B) + beta C."""
     return _product(A, B, transpose_a, transpose_b, axis) * alpha + C * beta
 
 
 @composite(**_names("gemm2"), real=True)
-def gemm2(A, B, *, transpose_a: Bool = False, transpose_b: Bool = False, alpha: Float = 1.0, axis: Int = -2):
+def gemm2(
+    A: Value, B: Value, *, transpose_a: Bool = False, transpose_b: Bool = False, alpha: Float = 1.0, axis: Int = -2
+) -> Value:
     """alpha op(A) op(B)."""
     return _product(A, B, transpose_a, transpose_b, axis) * alpha
 
 
 @composite(**_names("syrk"), real=True)
-def syrk(A, *, transpose: Bool = False, alpha: Float = 1.0):
+def syrk(A: Value, *, transpose: Bool = False, alpha: Float = 1.0) -> Value:
     """alpha A A^T, or alpha A^T A with transpose."""
     return F._matmul(A, A, transpose_a=transpose, transpose_b=not transpose) * alpha
 
 
 @composite(**_names("trmm"), real=True, shape=TRIANGULAR)
-def trmm(A, B, *, transpose: Bool = False, rightside: Bool = False, lower: Bool = True, alpha: Float = 1.0):
+def trmm(
+    A: Value, B: Value, *, transpose: Bool = False, rightside: Bool = False, lower: Bool = True, alpha: Float = 1.0
+) -> Value:
     """alpha op(A) B (B op(A) with rightside) with a triangular A."""
     _square("trmm", A)
     a = F._triangle(A, lower=lower)
@@ -82,46 +87,46 @@ def triangle_places(n: int, offset: int, lower: bool) -> tuple[int, ...]:
 
 
 @operator("_triangle")
-def _triangle(data, *, lower: Bool = True, offset: Int = 0):
+def _triangle(data: Tensor, *, lower: Bool = True, offset: Int = 0) -> Tensor:
     """The elements of a triangle; zeros elsewhere."""
     return kernels.shape.triangle(data, lower, offset)
 
 
 @gradient(_triangle)
-def _triangle_gradient(head, attrs):
+def _triangle_gradient(head: Value, attrs: Namespace) -> Gradients:
     return [F._triangle(head, lower=attrs.lower, offset=attrs.offset)]
 
 
-def _take(x, places):
+def _take(x: Value, places: tuple[int, ...]) -> Value:
     flat = F._reshape_to(x, shape=(*x.shape[:-2], x.shape[-2] * x.shape[-1]))
     return F._take_places(flat, places=places, axis=flat.ndim - 1)
 
 
-def _put(x, places, n):
+def _put(x: Value, places: tuple[int, ...], n: int) -> Value:
     flat = F._fold_places(x, places=places, axis=x.ndim - 1, length=n * n)
     return F._reshape_to(flat, shape=(*x.shape[:-1], n, n))
 
 
-def _diagonal_places(n, offset):
+def _diagonal_places(n: int, offset: int) -> tuple[int, ...]:
     return tuple(r * n + r + offset for r in range(n) if 0 <= r + offset < n)
 
 
 @composite(**_names("extractdiag"), real=True)
-def extractdiag(A, *, offset: Int = 0):
+def extractdiag(A: Value, *, offset: Int = 0) -> Value:
     """A diagonal of each square matrix."""
     _square("extractdiag", A)
     return _take(A, _diagonal_places(A.shape[-1], offset))
 
 
 @composite(**_names("makediag"), real=True)
-def makediag(A, *, offset: Int = 0):
+def makediag(A: Value, *, offset: Int = 0) -> Value:
     """Square matrices with the vectors on a diagonal."""
     n = A.shape[-1] + abs(offset)
     return _put(A, _diagonal_places(n, offset), n)
 
 
 @composite(**_names("extracttrian"), real=True)
-def extracttrian(A, *, offset: Int = 0, lower: Bool = True):
+def extracttrian(A: Value, *, offset: Int = 0, lower: Bool = True) -> Value:
     """A triangle of each square matrix as a vector; an offset other than 0 decides which triangle."""
     _square("extracttrian", A)
     lower = offset < 0 if offset else lower
@@ -129,7 +134,7 @@ def extracttrian(A, *, offset: Int = 0, lower: Bool = True):
 
 
 @composite(**_names("maketrian"), real=True)
-def maketrian(A, *, offset: Int = 0, lower: Bool = True):
+def maketrian(A: Value, *, offset: Int = 0, lower: Bool = True) -> Value:
     """Square matrices with the vectors as a triangle; an offset other than 0 decides which triangle."""
     lower = offset < 0 if offset else lower
     n = abs(offset)
@@ -142,7 +147,7 @@ def maketrian(A, *, offset: Int = 0, lower: Bool = True):
 
 
 @composite(**_names("sumlogdiag"), real=True)
-def sumlogdiag(A):
+def sumlogdiag(A: Value) -> Value:
     """The sum of the logarithms of the diagonal of each square matrix."""
     total = F.sum(F.log(F._linalg_extractdiag(A)), axis=-1)
     return F._reshape_to(total, shape=A.shape[:-2] or (1,))
@@ -152,13 +157,13 @@ def sumlogdiag(A):
 
 
 @operator("_triangular_solve")
-def _triangular_solve(a, b, *, lower: Bool, transpose: Bool, rightside: Bool):
+def _triangular_solve(a: Tensor, b: Tensor, *, lower: Bool, transpose: Bool, rightside: Bool) -> Tensor:
     """x with op(a) x = b, or x op(a) = b with rightside."""
     return K.triangular_solve(a, b, lower, transpose, rightside)
 
 
 @gradient(_triangular_solve)
-def _triangular_solve_gradient(head, a, out, attrs):
+def _triangular_solve_gradient(head: Value, a: Value, out: Value, attrs: Namespace) -> Gradients:
     gb = F._triangular_solve(a, head, lower=attrs.lower, transpose=not attrs.transpose, rightside=attrs.rightside)
     if attrs.rightside == attrs.transpose:
         ga = F._matmul(gb, out, transpose_b=True) if not attrs.rightside else F._matmul(gb, out, transpose_a=True)
@@ -168,21 +173,23 @@ def _triangular_solve_gradient(head, a, out, attrs):
 
 
 @composite(**_names("trsm"), shape=TRIANGULAR)
-def trsm(A, B, *, transpose: Bool = False, rightside: Bool = False, lower: Bool = True, alpha: Float = 1.0):
+def trsm(
+    A: Value, B: Value, *, transpose: Bool = False, rightside: Bool = False, lower: Bool = True, alpha: Float = 1.0
+) -> Value:
     """alpha op(A)^-1 B (B op(A)^-1 with rightside) with a triangular A."""
     _square("trsm", A)
     return F._triangular_solve(A, B, lower=lower, transpose=transpose, rightside=rightside) * alpha
 
 
 @operator(**_names("potrf"), shape=FIRST)
-def potrf(A, *, lower: Bool = True):
+def potrf(A: Tensor, *, lower: Bool = True) -> Tensor:
     """The Cholesky factor of symmetric positive definite matrices."""
     _square("potrf", A)
     return K.cholesky(A, lower)
 
 
 @gradient(potrf)
-def _potrf_gradient(head, out, attrs):
+def _potrf_gradient(head: Value, out: Value, attrs: Namespace) -> Gradients:
     factor, head = (out, head) if attrs.lower else (transposed(out), transposed(head))
     inner = F._triangle(F._matmul(factor, head, transpose_a=True), lower=True)
     inner = F._triangle(inner, lower=True) - 0.5 * _diagonal_part(inner)
@@ -191,12 +198,12 @@ def _potrf_gradient(head, out, attrs):
     return [(grad + transposed(grad)) * 0.5]
 
 
-def _diagonal_part(x):
+def _diagonal_part(x: Value) -> Value:
     return F._triangle(F._triangle(x, lower=True), lower=False)
 
 
 @composite(**_names("potri"), shape=FIRST)
-def potri(A, *, lower: Bool = True):
+def potri(A: Value, *, lower: Bool = True) -> Value:
     """The inverse of L L^T from its Cholesky factor L."""
     _square("potri", A)
     n = A.shape[-1]
@@ -207,25 +214,25 @@ def potri(A, *, lower: Bool = True):
 
 
 @operator(**_names("inverse"))
-def inverse(A):
+def inverse(A: Tensor) -> Tensor:
     """The inverse of square matrices."""
     _square("inverse", A)
     return K.inverse(A)
 
 
 @gradient(inverse)
-def _inverse_gradient(head, out):
+def _inverse_gradient(head: Value, out: Value) -> Gradients:
     return [F.negative(F._matmul(F._matmul(out, head, transpose_a=True), out, transpose_b=True))]
 
 
-def _scale(matrix, values):
+def _scale(matrix: Value, values: Value) -> Value:
     """Each matrix times its number."""
     shape = (*matrix.shape[:-2], 1, 1)
     return F.broadcast_mul(matrix, F._reshape_to(values, shape=shape))
 
 
 @operator(**_names("det"), numbered=True)
-def det(A):
+def det(A: Tensor) -> Tensor:
     """The determinant of square matrices."""
     _square("det", A)
     value = K.det(A)
@@ -233,12 +240,12 @@ def det(A):
 
 
 @gradient(det)
-def _det_gradient(head, A, out):
+def _det_gradient(head: Value, A: Value, out: Value) -> Gradients:
     return [_scale(transposed(F._linalg_inverse(A)), head * out)]
 
 
 @operator(**_names("slogdet"), outputs=2)
-def slogdet(A):
+def slogdet(A: Tensor) -> tuple[Tensor, ...]:
     """Sign and logarithm of the size of the determinant of square matrices."""
     _square("slogdet", A)
     sign, log = K.slogdet(A)
@@ -246,7 +253,7 @@ def slogdet(A):
 
 
 @gradient(slogdet)
-def _slogdet_gradient(head1, A):
+def _slogdet_gradient(head1: Value, A: Value) -> Gradients:
     return [_scale(transposed(F._linalg_inverse(A)), head1)]
 
 
@@ -254,7 +261,7 @@ def _slogdet_gradient(head1, A):
 
 
 @operator(**_names("gelqf"), outputs=2)
-def gelqf(A):
+def gelqf(A: Tensor) -> Tensor | tuple[Tensor, ...]:
     """Q with orthonormal rows and a lower triangular L with A = L Q."""
     if A.ndim < 2 or A.shape[-2] > A.shape[-1]:
         raise MXNetError(f"linalg.gelqf: no more rows than columns are accepted, given the shape {tuple(A.shape)}")
@@ -262,7 +269,7 @@ def gelqf(A):
 
 
 @gradient(gelqf)
-def _gelqf_gradient(head, head1, out, out1):
+def _gelqf_gradient(head: Value, head1: Value, out: Value, out1: Value) -> Gradients:
     inner = F._matmul(out1, head1, transpose_a=True) - F._matmul(head, out, transpose_b=True)
     low = F._triangle(inner, lower=True, offset=-1)
     symmetric = low + transposed(low) + _diagonal_part(inner)
@@ -271,14 +278,14 @@ def _gelqf_gradient(head, head1, out, out1):
 
 
 @operator(**_names("syevd"), outputs=2)
-def syevd(A):
+def syevd(A: Tensor) -> Tensor | tuple[Tensor, ...]:
     """Rows U of eigenvectors and eigenvalues L of symmetric matrices: U A = diag(L) U."""
     _square("syevd", A)
     return K.syevd(A)
 
 
 @gradient(syevd)
-def _syevd_gradient(head, head1, out, out1):
+def _syevd_gradient(head: Value, head1: Value, out: Value, out1: Value) -> Gradients:
     n = out.shape[-1]
     column, row = F.expand_dims(out1, axis=-1), F.expand_dims(out1, axis=-2)
     gap = F.broadcast_sub(column, row)
@@ -293,32 +300,32 @@ def _syevd_gradient(head, head1, out, out1):
 
 
 @operator("_npi_solve")
-def solve(a, b):
+def solve(a: Tensor, b: Tensor) -> Tensor:
     """x with a x = b."""
     return K.solve(a, b)
 
 
 @gradient(solve)
-def _solve_gradient(head, a, out):
+def _solve_gradient(head: Value, a: Value, out: Value) -> Gradients:
     gb = F._npi_solve(transposed(a), head)
     return [F.negative(F._matmul(gb, out, transpose_b=True)), gb]
 
 
 @operator("_npi_qr", outputs=2)
-def np_qr(a):
+def np_qr(a: Tensor) -> Tensor | tuple[Tensor, ...]:
     """Orthogonal Q and upper triangular R with a = Q R."""
     return K.qr(a)
 
 
 @gradient(np_qr)
-def _np_qr_gradient(head, head1, a, out, out1):
+def _np_qr_gradient(head: Value, head1: Value, a: Value, out: Value, out1: Value) -> Gradients:
     """Walter and Lehmann, 2010; the columns of a wide matrix beyond the square are Q times theirs of R."""
     rows, columns = a.shape[-2:]
     if rows >= columns:
         return [_tall_qr_grad(head, head1, out, out1)]
     axis = a.ndim - 1
 
-    def parts(x):
+    def parts(x: Value) -> tuple[Value, Value]:
         lead = (slice(None),) * axis
         return F._slice_view(x, key=(*lead, slice(0, rows))), F._slice_view(x, key=(*lead, slice(rows, columns)))
 
@@ -327,20 +334,20 @@ def _np_qr_gradient(head, head1, a, out, out1):
     return [F.Concat(square, F._matmul(out, rest), dim=axis)]
 
 
-def _tall_qr_grad(dq, dr, q, r):
+def _tall_qr_grad(dq: Value, dr: Value, q: Value, r: Value) -> Value:
     inner = F._matmul(r, dr, transpose_b=True) - F._matmul(dq, q, transpose_a=True)
     symmetric = F._triangle(inner) + transposed(F._triangle(inner, offset=-1))
     return F._triangular_solve(r, dq + F._matmul(q, symmetric), lower=False, transpose=True, rightside=True)
 
 
 @operator("_npi_pinv")
-def np_pinv(a, cutoff):
+def np_pinv(a: Tensor, cutoff: Tensor) -> Tensor:
     """The pseudo-inverse; singular values up to `cutoff` times the largest count as zero."""
     return K.pinv(a, cutoff)
 
 
 @gradient(np_pinv)
-def _np_pinv_gradient(head, a, out):
+def _np_pinv_gradient(head: Value, a: Value, out: Value) -> Gradients:
     """Golub and Pereyra, 1973: differentiating pseudo-inverses of constant rank."""
     p, pt, gt = out, transposed(out), transposed(head)
     outer = F._matmul(gt, F._matmul(p, pt))  # rows of a that its columns do not reach
@@ -351,13 +358,13 @@ def _np_pinv_gradient(head, a, out):
 
 
 @operator("_npi_svd", outputs=3)
-def np_svd(a):
+def np_svd(a: Tensor) -> Tensor | tuple[Tensor, ...]:
     """U, singular values and V with a = U diag(s) V."""
     return K.svd(a)
 
 
 @gradient(np_svd)
-def _np_svd_gradient(head, head1, head2, out, out1, out2):
+def _np_svd_gradient(head: Value, head1: Value, head2: Value, out: Value, out1: Value, out2: Value) -> Gradients:
     """Townsend, 2016: differentiating the singular value decomposition; a has no more rows than columns."""
     u, s, v = out, out1, out2
     n = s.shape[-1]
@@ -367,7 +374,7 @@ def _np_svd_gradient(head, head1, head2, out, out1, out2):
     factor = apart / (gap + (1.0 - apart))
     row, column = F.expand_dims(s, axis=-2), F.expand_dims(s, axis=-1)
 
-    def skew(x):
+    def skew(x: Value) -> Value:
         return x - transposed(x)
 
     inner_u = F.broadcast_mul(factor * skew(F._matmul(u, head, transpose_a=True)), row)
@@ -384,12 +391,12 @@ def _np_svd_gradient(head, head1, head2, out, out1, out2):
 
 
 @operator("_npi_eigh", outputs=2)
-def np_eigh(a):
+def np_eigh(a: Tensor) -> tuple[Tensor, ...]:
     """Eigenvalues in ascending order and eigenvectors (columns) of symmetric matrices."""
     return K.eigh(a)
 
 
 @operator("_npi_eig", outputs=2)
-def np_eig(a):
+def np_eig(a: Tensor) -> tuple[Tensor, ...]:
     """Eigenvalues and eigenvectors (columns) of matrices whose eigenvalues are real."""
     return K.eig(a)

@@ -1,6 +1,8 @@
 """Matrix products."""
 
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from numpy import broadcast_shapes
 
@@ -13,11 +15,12 @@ from core.ops.registry import F, composite, gradient, infer, operator, specializ
 from core.ops.relations import FULLY_CONNECTED
 from core.ops.shape import expect_shape, in_shape
 from core.ops.storage_types import Told
+from core.ops.values import Attrs, Gradients, Namespace, Special, Tensor, Value
 
 K = kernels.matmul
 
 
-def _need_floats(name, *tensors):
+def _need_floats(name: str, *tensors: Any) -> None:
     """MXNetError unless all operands are of one floating-point type."""
     kind = tensors[0].dtype
     if (
@@ -42,7 +45,15 @@ def _need_floats(name, *tensors):
     label=lambda attrs: f"FullyConnected\n{attrs['num_hidden']}",
     on_codes=OnCodes("_sg_mkldnn_fully_connected", takes=("rectifier",), gives="numbers"),
 )
-def fully_connected(data, weight, bias=None, *, num_hidden: Positive, no_bias: Bool = False, flatten: Bool = True):
+def fully_connected(
+    data: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    *,
+    num_hidden: Positive,
+    no_bias: Bool = False,
+    flatten: Bool = True,
+) -> Tensor:
     """data weight^T + bias; with flatten all axes but the first are one, else the last axis alone is multiplied.
 
     data (N, ...) or (..., K), weight (num_hidden, K), bias (num_hidden,) unless no_bias; result (N, num_hidden) or
@@ -63,7 +74,15 @@ def fully_connected(data, weight, bias=None, *, num_hidden: Positive, no_bias: B
 
 
 @gradient(fully_connected)
-def _fully_connected_gradient(head, data, weight, data_shape, bias_shape, attrs, needs):
+def _fully_connected_gradient(
+    head: Value,
+    data: Value,
+    weight: Value,
+    data_shape: tuple[int, ...],
+    bias_shape: tuple[int, ...],
+    attrs: Namespace,
+    needs: Sequence[bool],
+) -> Gradients:
     rows = math.prod(head.shape[:-1])
     flat_head = head if len(head.shape) == 2 else F._reshape_to(head, shape=(rows, head.shape[-1]))
     grad = F._matmul(flat_head, weight) if needs[0] else None
@@ -78,7 +97,7 @@ def _fully_connected_gradient(head, data, weight, data_shape, bias_shape, attrs,
 
 
 @infer(fully_connected)
-def _fully_connected_shapes(shapes, attrs):
+def _fully_connected_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
     data = shapes["data"]
     width = math.prod(data[1:]) if attrs["flatten"] else data[-1]
     shapes["weight"] = (attrs["num_hidden"], width)
@@ -87,13 +106,21 @@ def _fully_connected_shapes(shapes, attrs):
 
 
 @operator("_matmul", memory="new")
-def matmul(a, b, *, transpose_a: Bool = False, transpose_b: Bool = False):
+def matmul(a: Tensor, b: Tensor, *, transpose_a: Bool = False, transpose_b: Bool = False) -> Tensor:
     """Matrix product of the last two axes; leading axes are equal or missing on one side."""
     return K.matmul(a, b, transpose_a, transpose_b)
 
 
 @gradient(matmul)
-def _matmul_gradient(head, a, b, a_shape, b_shape, attrs, needs):
+def _matmul_gradient(
+    head: Value,
+    a: Value,
+    b: Value,
+    a_shape: tuple[int, ...],
+    b_shape: tuple[int, ...],
+    attrs: Namespace,
+    needs: Sequence[bool],
+) -> Gradients:
     ta, tb = attrs.transpose_a, attrs.transpose_b
     ga = gb = None
     if needs[0]:
@@ -105,12 +132,14 @@ def _matmul_gradient(head, a, b, a_shape, b_shape, attrs, needs):
     return [ga, gb]
 
 
-def _drop_batch(grad, shape):
+def _drop_batch(grad: Value, shape: tuple[int, ...]) -> Value:
     return grad if grad.shape == shape else F._sum_to(grad, shape=shape)
 
 
 @operator("batch_dot", memory="new", real=True, words={"a": "lhs", "b": "rhs"})
-def batch_dot(lhs, rhs, *, transpose_a: Bool = False, transpose_b: Bool = False, forward_stype: OptStr = None):
+def batch_dot(
+    lhs: Tensor, rhs: Tensor, *, transpose_a: Bool = False, transpose_b: Bool = False, forward_stype: OptStr = None
+) -> Tensor:
     """Products of matrices, one for each place of the leading axes, which must agree."""
     if not (lhs.dim() == rhs.dim() == 3 and lhs.shape[0] == rhs.shape[0]):  # told at once, unlike the rest
         if lhs.dim() < 3 or lhs.dim() != rhs.dim() or lhs.shape[:-2] != rhs.shape[:-2]:
@@ -122,12 +151,12 @@ batch_dot.rule, batch_dot.reads = matmul.rule, matmul.reads
 
 
 @specialize(batch_dot)
-def _batch_dot_special(attrs):
+def _batch_dot_special(attrs: Namespace) -> Special:
     ta, tb = attrs.transpose_a, attrs.transpose_b
     return lambda lhs, rhs: batch_dot.forward(lhs, rhs, transpose_a=ta, transpose_b=tb)
 
 
-def _dot_storage(stypes, attrs):
+def _dot_storage(stypes: Sequence[str], attrs: Attrs) -> str:
     if attrs["forward_stype"]:
         return attrs["forward_stype"]
     if stypes[0] == "csr" and stypes[1] != "csr" and attrs["transpose_a"] and not attrs["transpose_b"]:
@@ -141,7 +170,9 @@ def _dot_storage(stypes, attrs):
     storage=Told(_dot_storage),
     row_gradient=lambda stypes, attrs: stypes[0] == "csr" and not attrs["transpose_a"],
 )
-def dot(lhs, rhs, *, transpose_a: Bool = False, transpose_b: Bool = False, forward_stype: OptStr = None):
+def dot(
+    lhs: Tensor, rhs: Tensor, *, transpose_a: Bool = False, transpose_b: Bool = False, forward_stype: OptStr = None
+) -> Tensor:
     """The product over the last axis of lhs and the first of rhs."""
     if lhs.dtype is not rhs.dtype or not lhs.dtype.is_floating_point:
         _need_floats("dot", lhs, rhs)
@@ -153,10 +184,10 @@ def dot(lhs, rhs, *, transpose_a: Bool = False, transpose_b: Bool = False, forwa
 
 
 @specialize(dot)
-def _dot_special(attrs):
+def _dot_special(attrs: Namespace) -> Special:
     ta, tb = attrs.transpose_a, attrs.transpose_b
 
-    def run(lhs, rhs):
+    def run(lhs: Tensor, rhs: Tensor) -> Tensor:
         if lhs.dtype is not rhs.dtype or lhs.dim() != 2 or rhs.dim() != 2 or not lhs.is_floating_point():
             return dot.forward(lhs, rhs, transpose_a=ta, transpose_b=tb)
         return K.matmul(lhs, rhs, ta, tb)
@@ -164,7 +195,9 @@ def _dot_special(attrs):
     return run
 
 
-def _as_matrices(lhs, rhs, ta, tb, reshape):
+def _as_matrices(
+    lhs: Value | Tensor, rhs: Value | Tensor, ta: bool, tb: bool, reshape: Callable[..., Any]
+) -> tuple[Any, Any]:
     """Both operands with all axes but the one that is summed over merged."""
     ls, rs = tuple(lhs.shape), tuple(rhs.shape)
     if not ls or not rs or (ls[0] if ta else ls[-1]) != (rs[-1] if tb else rs[0]):
@@ -174,13 +207,21 @@ def _as_matrices(lhs, rhs, ta, tb, reshape):
     return (lhs if ls == a else reshape(lhs, a)), (rhs if rs == b else reshape(rhs, b))
 
 
-def _dot_shape(ls, rs, ta, tb):
+def _dot_shape(ls: tuple[int, ...], rs: tuple[int, ...], ta: bool, tb: bool) -> tuple[int, ...]:
     shape = (ls[1:] if ta else ls[:-1]) + (rs[:-1] if tb else rs[1:])
     return shape or (1,)
 
 
 @gradient(dot)
-def _dot_gradient(head, lhs, rhs, lhs_shape, rhs_shape, attrs, needs):
+def _dot_gradient(
+    head: Value,
+    lhs: Value,
+    rhs: Value,
+    lhs_shape: tuple[int, ...],
+    rhs_shape: tuple[int, ...],
+    attrs: Namespace,
+    needs: Sequence[bool],
+) -> Gradients:
     ta, tb = attrs.transpose_a, attrs.transpose_b
     a, b = _as_matrices(lhs, rhs, ta, tb, in_shape)
     rows, columns = a.shape[1] if ta else a.shape[0], b.shape[0] if tb else b.shape[1]
@@ -196,7 +237,7 @@ def _dot_gradient(head, lhs, rhs, lhs_shape, rhs_shape, attrs, needs):
 
 
 @composite("_npi_matmul")
-def np_matmul(a, b):
+def np_matmul(a: Value, b: Value) -> Value:
     """The matrix product of NumPy: leading axes are broadcast, vectors take part as rows and columns."""
     if a.ndim == 0 or b.ndim == 0:
         raise MXNetError("matmul: operands need at least one axis")

@@ -2,18 +2,20 @@
 
 import functools
 import math
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from core import kernels
 from core.base import MXNetError
 from core.dtypes import dtype_name
-from core.kernels.formula import cbrt, eq, sqrt, where
+from core.kernels.formula import Expr, cbrt, eq, sqrt, where
 from core.ops.attributes import Any_, Bool, Choice, DType, Float, Int, OptBool, OptInt, OptStr, Positive, Shape, Share
 from core.ops.facts import OnCodes
-from core.ops.registry import Bound, F, composite, gradient, infer, operator, pointwise, specialize, tell
+from core.ops.registry import Bound, F, Operator, composite, gradient, infer, operator, pointwise, specialize, tell
 from core.ops.relations import CONVOLUTION, FIRST
 from core.ops.shape import expect_shape
 from core.ops.storage_types import DENSE_OF_STORED, rows_if_asked
+from core.ops.values import Attrs, Gradients, Namespace, Special, Tensor, Value
 
 # ---------------------------------------------------------------------------------------------- convolution
 
@@ -22,7 +24,7 @@ def _spread(values: tuple[int, ...], n: int, default: int) -> tuple[int, ...]:
     return values if values else (default,) * n
 
 
-def _window(attrs) -> dict:
+def _window(attrs: Any) -> Attrs:
     n = len(attrs.kernel)
     for name, values in (("stride", attrs.stride), ("dilate", attrs.dilate), ("pad", attrs.pad)):
         if values and len(values) != n:
@@ -41,59 +43,79 @@ def _window(attrs) -> dict:
 
 
 @functools.lru_cache(4096)
-def window(kernel: tuple, stride: tuple, dilate: tuple, pad: tuple, groups: int) -> dict:
+def window(
+    kernel: tuple[Any, ...], stride: tuple[Any, ...], dilate: tuple[Any, ...], pad: tuple[Any, ...], groups: int
+) -> Attrs:
     """Stride, dilation and padding of a convolution as the kernels take them; remembered, and not to be changed."""
     return _window(_Window(kernel, stride, dilate, pad, groups))
 
 
 @operator("_conv", memory="new", channelwise=True)
-def _conv(data, weight, bias=None, *, stride: Shape, dilate: Shape, pad: Shape, groups: Int):
+def _conv(
+    data: Tensor, weight: Tensor, bias: Tensor | None = None, *, stride: Shape, dilate: Shape, pad: Shape, groups: Int
+) -> Tensor:
     """Cross-correlation of (N, C, *space) with (O, C / groups, *kernel)."""
     return kernels.conv.conv(data, weight, bias, stride, dilate, pad, groups)
 
 
 @operator("_conv_data_grad", memory="new")
-def _conv_data_grad(head, weight, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int):
+def _conv_data_grad(
+    head: Tensor, weight: Tensor, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int
+) -> Tensor:
     """The adjoint of `_conv` in the data, for data of `shape`."""
     return kernels.conv.conv_data_grad(head, weight, shape, stride, dilate, pad, groups)
 
 
 @operator("_conv_weight_grad", memory="new")
-def _conv_weight_grad(head, data, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int):
+def _conv_weight_grad(
+    head: Tensor, data: Tensor, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int
+) -> Tensor:
     """The adjoint of `_conv` in the weight, for a weight of `shape`."""
     return kernels.conv.conv_weight_grad(head, data, shape, stride, dilate, pad, groups)
 
 
 @operator("_conv_bias_grad", memory="new")
-def _conv_bias_grad(head):
+def _conv_bias_grad(head: Tensor) -> Tensor:
     """The sum over all axes but axis 1."""
     return kernels.conv.conv_bias_grad(head)
 
 
 @gradient(_conv_bias_grad)
-def _conv_bias_grad_gradient(head, head_shape):
+def _conv_bias_grad_gradient(head: Value, head_shape: tuple[int, ...]) -> Gradients:
     wide = F._reshape_to(head, shape=(1, -1, *(1,) * (len(head_shape) - 2)))
     return [F._broadcast_from(wide, shape=head_shape)]
 
 
-def _how(attrs) -> dict:
+def _how(attrs: Namespace) -> Attrs:
     return {"stride": attrs.stride, "dilate": attrs.dilate, "pad": attrs.pad, "groups": attrs.groups}
 
 
 @operator("_code_conv", memory="new")
-def _code_conv(data, weight, bias=None, *, stride: Shape, dilate: Shape, pad: Shape, groups: Int):
+def _code_conv(
+    data: Tensor, weight: Tensor, bias: Tensor | None = None, *, stride: Shape, dilate: Shape, pad: Shape, groups: Int
+) -> Tensor:
     """float32 sums of the products of codes, data uint8 or int8 and weight int8, and of the bias."""
     return kernels.conv.quantized_conv(data, weight, bias, stride, dilate, pad, groups)
 
 
 @operator("_code_linear", memory="new")
-def _code_linear(data, weight, scale, bias=None, *, rectify: Bool = False):
+def _code_linear(
+    data: Tensor, weight: Tensor, scale: Tensor, bias: Tensor | None = None, *, rectify: Bool = False
+) -> Tensor:
     """float32 sums of the products of codes along the last axis, times scale, + bias; rectify: 0 for negative ones."""
     return kernels.matmul.quantized_linear(data, weight, scale, bias, rectify)
 
 
 @gradient(_conv)
-def _conv_gradient(head, data, weight, data_shape, weight_shape, attrs, needs):
+def _conv_gradient(
+    head: Value,
+    data: Value,
+    weight: Value,
+    data_shape: tuple[int, ...],
+    weight_shape: tuple[int, ...],
+    attrs: Namespace,
+    needs: Sequence[bool],
+) -> Gradients:
     how = _how(attrs)
     return [
         F._conv_data_grad.typed(head, weight, shape=data_shape, **how) if needs[0] else None,
@@ -106,7 +128,9 @@ def _conv_gradient(head, data, weight, data_shape, weight_shape, attrs, needs):
 
 
 @gradient(_conv_data_grad)
-def _conv_data_grad_gradient(head1, head, weight, weight_shape, attrs, needs):
+def _conv_data_grad_gradient(
+    head1: Value, head: Value, weight: Value, weight_shape: tuple[int, ...], attrs: Namespace, needs: Sequence[bool]
+) -> Gradients:
     how = _how(attrs)
     return [
         F._conv.typed(head1, weight, **how) if needs[0] else None,
@@ -115,7 +139,9 @@ def _conv_data_grad_gradient(head1, head, weight, weight_shape, attrs, needs):
 
 
 @gradient(_conv_weight_grad)
-def _conv_weight_grad_gradient(head1, head, data, data_shape, attrs, needs):
+def _conv_weight_grad_gradient(
+    head1: Value, head: Value, data: Value, data_shape: tuple[int, ...], attrs: Namespace, needs: Sequence[bool]
+) -> Gradients:
     how = _how(attrs)
     return [
         F._conv.typed(data, head1, **how) if needs[0] else None,
@@ -127,12 +153,12 @@ def _channels_last(layout: str | None) -> bool:
     return layout in ("NWC", "NHWC", "NDHWC")
 
 
-def _to_channels_first(x):
+def _to_channels_first(x: Any) -> Any:
     n = len(x.shape)
     return F.transpose(x, axes=(0, n - 1, *range(1, n - 1)))
 
 
-def _to_channels_last(x):
+def _to_channels_last(x: Any) -> Any:
     n = len(x.shape)
     return F.transpose(x, axes=(0, *range(2, n), 1))
 
@@ -146,10 +172,10 @@ def _to_channels_last(x):
     on_codes=OnCodes("_sg_mkldnn_conv", takes=("normalization", "sum", "rectifier")),
 )
 def convolution(
-    data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: Positive,
-    num_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False, cudnn_tune: OptStr = None,
-    cudnn_off: Bool = False, layout: OptStr = None,
-):  # fmt: skip
+    data: Value, weight: Value, bias: Value | None = None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (),
+    pad: Shape = (), num_filter: Positive, num_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False,
+    cudnn_tune: OptStr = None, cudnn_off: Bool = False, layout: OptStr = None,
+) -> Value:  # fmt: skip
     """N-dimensional convolution; layouts NCW, NCHW, NCDHW and their channels-last forms.
 
     data (N, C, *space), weight (num_filter, C / num_group, *kernel), bias (num_filter,) unless no_bias; result
@@ -176,13 +202,13 @@ def convolution(
 
 
 @specialize(convolution)
-def _convolution_special(attrs):
+def _convolution_special(attrs: Namespace) -> Special:
     if _channels_last(attrs.layout) or attrs.num_filter % attrs.num_group:
         return None
     typed, kernel, filters, no_bias = _window(attrs), attrs.kernel, attrs.num_filter, attrs.no_bias
     how = tuple(typed.values())
 
-    def run(data, weight, bias):
+    def run(data: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         shape = weight.shape
         if shape[0] != filters or shape[2:] != kernel or (bias is None) is not no_bias:
             raise ValueError("the operator says what does not fit")
@@ -194,12 +220,19 @@ def _convolution_special(attrs):
 class _Window:
     __slots__ = ("dilate", "kernel", "num_group", "pad", "stride")
 
-    def __init__(self, kernel, stride, dilate, pad, num_group):
+    def __init__(
+        self,
+        kernel: tuple[int, ...],
+        stride: tuple[int, ...],
+        dilate: tuple[int, ...],
+        pad: tuple[int, ...],
+        num_group: int,
+    ) -> None:
         self.kernel, self.stride, self.dilate, self.pad, self.num_group = kernel, stride, dilate, pad, num_group
 
 
 @infer(convolution)
-def _convolution_shapes(shapes, attrs):
+def _convolution_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
     data, layout = shapes["data"], attrs["layout"]
     if _channels_last(layout):
         shapes["weight"] = (attrs["num_filter"], *attrs["kernel"], data[-1] // attrs["num_group"])
@@ -211,10 +244,11 @@ def _convolution_shapes(shapes, attrs):
 
 @composite("Deconvolution", aliases=("deconvolution",), when={"bias": ("no_bias", False)})
 def deconvolution(
-    data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), adj: Shape = (),
-    target_shape: Shape = (), num_filter: Positive, num_group: Int = 1, workspace: Int = 512, no_bias: Bool = True,
-    cudnn_tune: OptStr = None, cudnn_off: Bool = False, layout: OptStr = None,
-):  # fmt: skip
+    data: Value, weight: Value, bias: Value | None = None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (),
+    pad: Shape = (), adj: Shape = (), target_shape: Shape = (), num_filter: Positive, num_group: Int = 1,
+    workspace: Int = 512, no_bias: Bool = True, cudnn_tune: OptStr = None, cudnn_off: Bool = False,
+    layout: OptStr = None,
+) -> Value:  # fmt: skip
     """Transposed convolution, the adjoint of a convolution in its data; channels-first layouts only.
 
     data (N, C, *space), weight (C, num_filter / num_group, *kernel), bias (num_filter,) unless no_bias; result
@@ -252,7 +286,7 @@ def deconvolution(
 
 
 @infer(deconvolution)
-def _deconvolution_shapes(shapes, attrs):
+def _deconvolution_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
     shapes["weight"] = (shapes["data"][1], attrs["num_filter"] // attrs["num_group"], *attrs["kernel"])
     if not attrs["no_bias"]:
         shapes["bias"] = (attrs["num_filter"],)
@@ -262,75 +296,77 @@ def _deconvolution_shapes(shapes, attrs):
 
 
 @operator("_max_pool", outputs=2, visible=1, memory="new")
-def _max_pool(data, *, kernel: Shape, stride: Shape, pad: Any_):
+def _max_pool(data: Tensor, *, kernel: Shape, stride: Shape, pad: Any_) -> tuple[Tensor, Tensor | None]:
     """The maximum of each window, and its place."""
     _need_space(data, kernel)
     return kernels.pool.max_pool(data, kernel, stride, pad)
 
 
-def _need_space(data, kernel):
+def _need_space(data: Tensor, kernel: tuple[int, ...]) -> None:
     if data.dim() != len(kernel) + 2:
         raise _wrong_rank("Pooling", data, kernel)
 
 
-def _wrong_rank(name: str, data, kernel: tuple[int, ...]) -> MXNetError:
+def _wrong_rank(name: str, data: Any, kernel: tuple[int, ...]) -> MXNetError:
     axes = len(kernel) + 2
     return MXNetError(f"{name}: kernel {kernel} is for data of {axes} axes, given shape {tuple(data.shape)}")
 
 
 @specialize(_max_pool)
-def _max_pool_special(attrs):
+def _max_pool_special(attrs: Namespace) -> Special:
     kernel, stride, pad = attrs.kernel, attrs.stride, attrs.pad
     return lambda data: kernels.pool.max_pool(data, kernel, stride, pad, False)[0]
 
 
 @gradient(_max_pool)
-def _max_pool_gradient(head, out1, data_shape, attrs):
+def _max_pool_gradient(head: Value, out1: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     return [F._max_pool_grad.typed(head, out1, shape=data_shape, **vars(attrs))]
 
 
 @operator("_max_pool_grad", memory="new")
-def _max_pool_grad(head, argmax, *, shape: Shape, kernel: Shape, stride: Shape, pad: Any_):
+def _max_pool_grad(head: Tensor, argmax: Tensor, *, shape: Shape, kernel: Shape, stride: Shape, pad: Any_) -> Tensor:
     """Each head at the place of its window's maximum."""
     return kernels.pool.max_pool_grad(head, argmax, shape, kernel, stride, pad)
 
 
 @gradient(_max_pool_grad)
-def _max_pool_grad_gradient(head1, argmax, attrs):
+def _max_pool_grad_gradient(head1: Value, argmax: Value, attrs: Namespace) -> Gradients:
     return [F._max_pool_gather.typed(head1, argmax, kernel=attrs.kernel, stride=attrs.stride, pad=attrs.pad), None]
 
 
 @operator("_max_pool_gather", memory="new")
-def _max_pool_gather(data, argmax, *, kernel: Shape, stride: Shape, pad: Any_):
+def _max_pool_gather(data: Tensor, argmax: Tensor, *, kernel: Shape, stride: Shape, pad: Any_) -> Tensor:
     """The elements at the places of the maxima of these windows."""
     return kernels.pool.max_pool_gather(data, argmax)
 
 
 @gradient(_max_pool_gather)
-def _max_pool_gather_gradient(head, argmax, data_shape, attrs):
+def _max_pool_gather_gradient(head: Value, argmax: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     return [F._max_pool_grad.typed(head, argmax, shape=data_shape, **vars(attrs)), None]
 
 
 @operator("_avg_pool", memory="new")
-def _avg_pool(data, *, kernel: Shape, stride: Shape, pad: Any_, count_include_pad: Bool):
+def _avg_pool(data: Tensor, *, kernel: Shape, stride: Shape, pad: Any_, count_include_pad: Bool) -> Tensor:
     """The mean of each window."""
     _need_space(data, kernel)
     return kernels.pool.avg_pool(data, kernel, stride, pad, count_include_pad)
 
 
 @gradient(_avg_pool)
-def _avg_pool_gradient(head, data_shape, attrs):
+def _avg_pool_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     return [F._avg_pool_grad.typed(head, shape=data_shape, **vars(attrs))]
 
 
 @operator("_avg_pool_grad", memory="new")
-def _avg_pool_grad(head, *, shape: Shape, kernel: Shape, stride: Shape, pad: Any_, count_include_pad: Bool):
+def _avg_pool_grad(
+    head: Tensor, *, shape: Shape, kernel: Shape, stride: Shape, pad: Any_, count_include_pad: Bool
+) -> Tensor:
     """Each head shared out over its window."""
     return kernels.pool.avg_pool_grad(head, shape, kernel, stride, pad, count_include_pad)
 
 
 @gradient(_avg_pool_grad)
-def _avg_pool_grad_gradient(head1, attrs):
+def _avg_pool_grad_gradient(head1: Value, attrs: Namespace) -> Gradients:
     return [
         F._avg_pool(
             head1, kernel=attrs.kernel, stride=attrs.stride, pad=attrs.pad, count_include_pad=attrs.count_include_pad
@@ -339,7 +375,9 @@ def _avg_pool_grad_gradient(head1, attrs):
 
 
 @functools.lru_cache(4096)
-def _pads(shape, kernel, stride, pad, convention):
+def _pads(
+    shape: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], pad: tuple[int, ...], convention: str
+) -> tuple[tuple[int, ...], ...]:
     """(before, after) padding of each axis; "full" rounds the number of windows up, "same" gives ceil(n / stride)."""
     out = []
     for n, k, s, p in zip(shape, kernel, stride, pad, strict=True):
@@ -366,10 +404,11 @@ def _pads(shape, kernel, stride, pad, convention):
     on_codes=OnCodes("_contrib_quantized_pooling", when=lambda attrs: attrs["pool_type"] in ("max", "avg")),
 )
 def pooling(
-    data, *, kernel: Shape = (), pool_type: Annotated[str, Choice("max", "avg", "sum", "lp")] = "max", global_pool: Bool = False,
-    cudnn_off: Bool = False, pooling_convention: Annotated[str, Choice("valid", "full", "same")] = "valid", stride: Shape = (),
-    pad: Shape = (), p_value: OptInt = None, count_include_pad: OptBool = None, layout: OptStr = None,
-):  # fmt: skip
+    data: Value, *, kernel: Shape = (), pool_type: Annotated[str, Choice("max", "avg", "sum", "lp")] = "max",
+    global_pool: Bool = False, cudnn_off: Bool = False,
+    pooling_convention: Annotated[str, Choice("valid", "full", "same")] = "valid", stride: Shape = (), pad: Shape = (),
+    p_value: OptInt = None, count_include_pad: OptBool = None, layout: OptStr = None,
+) -> Value:  # fmt: skip
     """Maximum, mean, sum or l_p norm (p_value) of windows, or of all of space with global_pool.
 
     data (N, C, *space), or channels last by `layout`. pooling_convention: "valid" leaves out a last window that hangs
@@ -417,7 +456,9 @@ LOWEST = {
 }  # fmt: skip
 
 
-def _leaves_data(space, kernel, stride, pad) -> bool:
+def _leaves_data(
+    space: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], pad: tuple[tuple[int, ...], ...]
+) -> bool:
     """Whether the last window of an axis begins behind the data. (The first one reaches it: pad is below kernel.)"""
     return any(
         (n + low + high - k) // s * s - low >= n
@@ -425,7 +466,7 @@ def _leaves_data(space, kernel, stride, pad) -> bool:
     )
 
 
-def _power_and_root(p):
+def _power_and_root(p: int | None) -> tuple[Any, Any]:
     """Functions of arrays: the p-th power, signs kept, and its inverse.
 
     MXNet's l_1 is the plain sum, its l_3 one of signed cubes.
@@ -436,13 +477,13 @@ def _power_and_root(p):
 
 
 @pointwise("_square_root_flat", derivative=lambda x, y: where(eq(y, 0), 0, 0.5 / y))
-def _square_root(x):
+def _square_root(x: Expr) -> Expr:
     """The square root, flat at 0: so are norms of windows of zeros in MXNet."""
     return sqrt(x)
 
 
 @pointwise("_cube_root_flat", derivative=lambda x, y: where(eq(y, 0), 0, 1 / (3 * y * y)))
-def _cube_root(x):
+def _cube_root(x: Expr) -> Expr:
     """The cube root, flat at 0."""
     return cbrt(x)
 
@@ -455,7 +496,7 @@ _POWERS = {
 
 
 @specialize(pooling, inputs=1)
-def _pooling_special(attrs):
+def _pooling_special(attrs: Namespace) -> Special:
     kernel, pool_type = attrs.kernel, attrs.pool_type
     if pool_type in ("sum", "lp") or attrs.global_pool or _channels_last(attrs.layout):
         return None
@@ -467,7 +508,15 @@ def _pooling_special(attrs):
 
 
 @functools.lru_cache(4096)
-def _window_pool(space, kernel, pool_type, convention, stride, pad, include):
+def _window_pool(
+    space: tuple[int, ...],
+    kernel: tuple[int, ...],
+    pool_type: str,
+    convention: str,
+    stride: tuple[int, ...],
+    pad: tuple[int, ...],
+    include: bool | None,
+) -> tuple[Operator, Attrs]:
     """The primitive that takes maxima or means over windows of a `space`, and its attributes."""
     n = len(space)
     if convention == "same" and n != 1:
@@ -487,9 +536,10 @@ def _window_pool(space, kernel, pool_type, convention, stride, pad, include):
 
 @composite("Pooling_v1", real=True)
 def pooling_v1(
-    data, *, kernel: Shape = (), pool_type: Annotated[str, Choice("max", "avg", "sum")] = "max", global_pool: Bool = False,
-    pooling_convention: Annotated[str, Choice("valid", "full")] = "valid", stride: Shape = (), pad: Shape = (),
-):  # fmt: skip
+    data: Value, *, kernel: Shape = (), pool_type: Annotated[str, Choice("max", "avg", "sum")] = "max",
+    global_pool: Bool = False, pooling_convention: Annotated[str, Choice("valid", "full")] = "valid",
+    stride: Shape = (), pad: Shape = (),
+) -> Value:  # fmt: skip
     """Pooling over zeros around the data for every type.
 
     Maxima are 0 or more there, means divide by the size of the kernel.
@@ -508,13 +558,13 @@ def pooling_v1(
 
 
 @operator("_dropout", rng=True, memory="new")
-def _dropout(data, *, p: Float, axes: Shape = (), key=None):
+def _dropout(data: Tensor, *, p: Float, axes: Shape = (), key: int | None = None) -> Tensor:
     """The data times a random mask over 1 - p; the mask follows from the key."""
     return kernels.random.dropout(data, p, key, axes)
 
 
 @operator("_dropout_again", memory="new")
-def _dropout_again(data, *, p: Float, axes: Shape = (), key: Any_ = None):
+def _dropout_again(data: Tensor, *, p: Float, axes: Shape = (), key: Any_ = None) -> Tensor:
     """The same mask as an earlier `_dropout`: its adjoint, as it is linear and symmetric."""
     return kernels.random.dropout(data, p, key, axes)
 
@@ -522,20 +572,20 @@ def _dropout_again(data, *, p: Float, axes: Shape = (), key: Any_ = None):
 for _op in (_dropout, _dropout_again):
 
     @gradient(_op)
-    def _op_gradient(head, attrs):
+    def _op_gradient(head: Value, attrs: Namespace) -> Gradients:
         return [F._dropout_again(head, p=attrs.p, axes=attrs.axes, key=attrs.key)]
 
 
 @composite("Dropout", train=True, aliases=("dropout",), real=True, shape=FIRST)
 def dropout(
-    data,
+    data: Value,
     *,
     p: Share = 0.5,
     mode: Annotated[str, Choice("training", "always")] = "training",
     axes: Shape = (),
     cudnn_off: OptBool = False,
-    training,
-):
+    training: bool,
+) -> Value:
     """Each element is 0 with probability p, else divided by 1 - p (Srivastava et al., 2014); in prediction the data.
 
     mode: "always" drops in prediction too. axes: those along which one draw is shared. MXNetError for p outside [0, 1].
@@ -559,8 +609,14 @@ def dropout(
     indexes={"data": lambda shapes, attrs: attrs["input_dim"]},
 )
 def embedding(
-    data, weight, *, input_dim: Positive, output_dim: Positive, dtype: DType = "float32", sparse_grad: Bool = False
-):
+    data: Tensor,
+    weight: Tensor,
+    *,
+    input_dim: Positive,
+    output_dim: Positive,
+    dtype: DType = "float32",
+    sparse_grad: Bool = False,
+) -> Tensor:
     """The rows of weight (input_dim, output_dim) that data names, any shape; indices are clipped to [0, input_dim).
 
     sparse_grad: the gradient of the weight is row_sparse.
@@ -570,40 +626,42 @@ def embedding(
 
 
 @gradient(embedding)
-def _embedding_gradient(head, data, weight_shape, attrs, needs):
+def _embedding_gradient(
+    head: Value, data: Value, weight_shape: tuple[int, ...], attrs: Namespace, needs: Sequence[bool]
+) -> Gradients:
     if attrs.sparse_grad:
         return [None, head._lookup_gradient(data, weight_shape)]
     return [None, F._embedding_grad(head, data, shape=weight_shape)]
 
 
 @infer(embedding)
-def _embedding_shapes(shapes, attrs):
+def _embedding_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
     shapes["weight"] = (attrs["input_dim"], attrs["output_dim"])
 
 
 @operator("_embedding_grad", memory="new")
-def _embedding_grad(head, data, *, shape: Shape):
+def _embedding_grad(head: Tensor, data: Tensor, *, shape: Shape) -> Tensor:
     """The heads added up in the rows that data names."""
     return kernels.index.embedding_grad(head, kernels.index.clipped(data, shape[0]), shape)
 
 
 @gradient(_embedding_grad)
-def _embedding_grad_gradient(head1, data, attrs):
+def _embedding_grad_gradient(head1: Value, data: Value, attrs: Namespace) -> Gradients:
     return [F.Embedding(data, head1, input_dim=attrs.shape[0], output_dim=attrs.shape[1]), None]
 
 
 # ---------------------------------------------------------------------------------------------- pictures
 
 
-def _by(extents):
+def _by(extents: Any) -> Any:
     return "x".join(map(str, extents))
 
 
 @tell(convolution, "label")
-def _convolution_label(attrs):
+def _convolution_label(attrs: Attrs) -> Any:
     return f"Convolution\n{_by(attrs['kernel'])}/{_by(attrs['stride'] or (1,))}, {attrs['num_filter']}"
 
 
 @tell(pooling, "label")
-def _pooling_label(attrs):
+def _pooling_label(attrs: Attrs) -> Any:
     return f"Pooling\n{attrs['pool_type']}, {_by(attrs['kernel'])}/{_by(attrs['stride'] or (1,))}"

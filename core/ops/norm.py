@@ -1,27 +1,30 @@
 """Normalisation layers."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from core import kernels
 from core.base import MXNetError
 from core.kernels import formula as fx
-from core.kernels.formula import rsqrt
+from core.kernels.formula import Expr, rsqrt
 from core.kernels.row_program import COLUMN, ROW, WHOLE
 from core.ops.attributes import Bool, Float, Int, OptFloat
 from core.ops.facts import MOVING, OnCodes, not_half
-from core.ops.registry import F, composite, decompose, gradient, infer, operator, pointwise, specialize
+from core.ops.registry import F, Operator, composite, decompose, gradient, infer, operator, pointwise, specialize
 from core.ops.relations import FIRST
 from core.ops.rows import by_rows, last_axis, row_mean
 from core.ops.shape import expect_shape, normal_axis
+from core.ops.values import Attrs, Gradients, Namespace, Node, Special, Tensor, Value
 
 K = kernels.norm
 
 
-def _channel_shapes(op, *names):
+def _channel_shapes(op: Operator, *names: str) -> None:
     """Backward inference: parameters with one element per channel."""
 
     @infer(op)
-    def _op_shapes(shapes, attrs):
+    def _op_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
         channels = (shapes["data"][attrs.get("axis", 1)],)
         for name in names:
             shapes[name] = channels
@@ -34,10 +37,11 @@ def _channel_shapes(op, *names):
           mutates=("gamma", "moving_mean", "moving_var"),
           visible=lambda attrs: 3 if attrs["output_mean_var"] else 1, memory="new", shape=FIRST, names=("output", "mean", "var"), initial=MOVING, auxiliary=("moving_mean", "moving_var"), input_dtypes=dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), not_half), words={"x": "data", "running_mean": "moving_mean", "running_var": "moving_var"}, layer="normalization", on_codes=OnCodes(part="normalization"))  # fmt: skip
 def batch_norm(
-    data, gamma, beta, moving_mean, moving_var, *, eps: Float = 1e-3, momentum: Float = 0.9, fix_gamma: Bool = True,
-    use_global_stats: Bool = False, output_mean_var: Bool = False, axis: Int = 1, cudnn_off: Bool = False,
-    min_calib_range: OptFloat = None, max_calib_range: OptFloat = None, training,
-):  # fmt: skip
+    data: Tensor, gamma: Tensor, beta: Tensor, moving_mean: Tensor, moving_var: Tensor, *, eps: Float = 1e-3,
+    momentum: Float = 0.9, fix_gamma: Bool = True, use_global_stats: Bool = False, output_mean_var: Bool = False,
+    axis: Int = 1, cudnn_off: Bool = False, min_calib_range: OptFloat = None, max_calib_range: OptFloat = None,
+    training: bool,
+) -> Tensor | tuple[Tensor, ...]:  # fmt: skip
     """Batch normalisation (Ioffe and Szegedy, 2015); outputs: result, mean, 1 / sqrt(variance + eps).
 
     In training the statistics of the batch are used, and the backward pass moves the running ones by 1 - momentum;
@@ -52,7 +56,15 @@ def batch_norm(
     return y, mean, F._rstd.forward(moving_var, eps=eps) if output_mean_var else mean
 
 
-def _prepare(data, gamma, beta, moving_mean, moving_var, axis, fix_gamma):
+def _prepare(
+    data: Tensor,
+    gamma: Tensor,
+    beta: Tensor,
+    moving_mean: Tensor,
+    moving_var: Tensor,
+    axis: int,
+    fix_gamma: bool,
+) -> None:
     """Looks at the shapes, for kernels read memory at what they are given, and sets a fixed gamma."""
     channels = (data.shape[axis],)
     if not channels == gamma.shape == beta.shape == moving_mean.shape == moving_var.shape:
@@ -64,10 +76,10 @@ def _prepare(data, gamma, beta, moving_mean, moving_var, axis, fix_gamma):
 
 
 @specialize(batch_norm)
-def _batch_norm_special(attrs):
+def _batch_norm_special(attrs: Namespace) -> Special:
     axis, eps, fix_gamma = attrs.axis, attrs.eps, attrs.fix_gamma
 
-    def run(data, gamma, beta, moving_mean, moving_var):
+    def run(data: Tensor, gamma: Tensor, beta: Tensor, moving_mean: Tensor, moving_var: Tensor) -> Tensor:
         at = normal_axis(axis, data.dim(), "BatchNorm")
         _prepare(data, gamma, beta, moving_mean, moving_var, at, fix_gamma)
         return K.batch_norm_inference(data, gamma, beta, moving_mean, moving_var, at, eps)
@@ -76,7 +88,17 @@ def _batch_norm_special(attrs):
 
 
 @gradient(batch_norm)
-def _batch_norm_gradient(head, data, gamma, moving_mean, moving_var, out1, out2, attrs, needs):
+def _batch_norm_gradient(
+    head: Value,
+    data: Value,
+    gamma: Value,
+    moving_mean: Value,
+    moving_var: Value,
+    out1: Value,
+    out2: Value,
+    attrs: Namespace,
+    needs: Sequence[bool],
+) -> Gradients:
     fused = {"axis": attrs.axis, "eps": attrs.eps}
     if attrs.fix_gamma:  # a constant, for second derivatives too
         gamma = F.ones_like(gamma)
@@ -97,39 +119,49 @@ _channel_shapes(batch_norm, "gamma", "beta", "moving_mean", "moving_var")
 
 
 @operator("_batch_norm_update", mutates=("moving_mean", "moving_var"), initial=MOVING)
-def _batch_norm_update(moving_mean, moving_var, mean, rstd, *, momentum: Float, eps: Float):
+def _batch_norm_update(
+    moving_mean: Tensor, moving_var: Tensor, mean: Tensor, rstd: Tensor, *, momentum: Float, eps: Float
+) -> Tensor:
     """moving = moving * momentum + batch * (1 - momentum), in place."""
     K.move_statistics(moving_mean, moving_var, mean, rstd, momentum, eps)
     return moving_mean
 
 
 @pointwise("_rstd", dtype="first", differentiable=False)
-def _rstd(var, *, eps: Float):
+def _rstd(var: Expr, *, eps: Float) -> Expr:
     """1 / sqrt(variance + eps)."""
     return rsqrt(var + eps)
 
 
 @operator("_batch_norm_grad", outputs=3, memory="new")
-def _batch_norm_grad(head, data, gamma, mean, rstd, *, axis: Int, eps: Float):
+def _batch_norm_grad(
+    head: Tensor, data: Tensor, gamma: Tensor, mean: Tensor, rstd: Tensor, *, axis: Int, eps: Float
+) -> Tensor | tuple[Tensor, ...]:
     """Gradients of batch normalisation in data, gamma and beta."""
     return K.batch_norm_grad(head, data, gamma, mean, rstd, axis % data.dim())
 
 
 @decompose(_batch_norm_grad)
-def _batch_norm_grad_decompose(head, data, gamma, mean, rstd, *, axis, eps):
+def _batch_norm_grad_decompose(
+    head: Value, data: Value, gamma: Value, mean: Value, rstd: Value, *, axis: int, eps: float
+) -> tuple[Value, Value, Value]:
     axis %= data.ndim
     axes = tuple(a for a in range(data.ndim) if a != axis)
     return _normalised_grad(head, data, gamma, axes, (axis,), eps)
 
 
 @operator("_batch_norm_inference_grad", outputs=3, memory="new")
-def _batch_norm_inference_grad(head, data, gamma, mean, var, *, axis: Int, eps: Float):
+def _batch_norm_inference_grad(
+    head: Tensor, data: Tensor, gamma: Tensor, mean: Tensor, var: Tensor, *, axis: Int, eps: Float
+) -> tuple[Tensor, ...]:
     """Gradients of normalisation with given statistics in data, gamma and beta."""
     return K.batch_norm_inference_grad(head, data, gamma, mean, var, axis % data.dim(), eps)
 
 
 @decompose(_batch_norm_inference_grad)
-def _batch_norm_inference_grad_decompose(head, data, gamma, mean, var, *, axis, eps):
+def _batch_norm_inference_grad_decompose(
+    head: Value, data: Value, gamma: Value, mean: Value, var: Value, *, axis: int, eps: float
+) -> tuple[Value, Value, Value]:
     axis %= data.ndim
     axes = tuple(a for a in range(data.ndim) if a != axis)
     shape = tuple(n if a == axis else 1 for a, n in enumerate(data.shape))
@@ -139,7 +171,9 @@ def _batch_norm_inference_grad_decompose(head, data, gamma, mean, var, *, axis, 
     return dx, F.sum(head * centred, axis=axes), F.sum(head, axis=axes)
 
 
-def _normalised_grad(head, data, gamma, axes, kept, eps):
+def _normalised_grad(
+    head: Value, data: Value, gamma: Value, axes: tuple[int, ...], kept: tuple[int, ...], eps: float
+) -> tuple[Value, Value, Value]:
     """Gradients of (x - mean) rstd gamma + beta with statistics over `axes` and gamma along `kept`."""
     shape = tuple(n if a in kept else 1 for a, n in enumerate(data.shape))
     rest = tuple(a for a in range(data.ndim) if a not in kept)
@@ -165,7 +199,9 @@ def _normalised_grad(head, data, gamma, axes, kept, eps):
     shape=FIRST,
     names=("output", "mean", "std"),
 )
-def layer_norm(data, gamma, beta, *, axis: Int = -1, eps: Float = 1e-5, output_mean_var: Bool = False):
+def layer_norm(
+    data: Tensor, gamma: Tensor, beta: Tensor, *, axis: Int = -1, eps: Float = 1e-5, output_mean_var: Bool = False
+) -> Tensor | tuple[Tensor, ...]:
     """Layer normalisation along one axis (Ba et al., 2016); outputs: result, mean, standard deviation.
 
     gamma and beta have one element for each position of the axis.
@@ -175,7 +211,7 @@ def layer_norm(data, gamma, beta, *, axis: Int = -1, eps: Float = 1e-5, output_m
 
 
 @specialize(layer_norm)
-def _layer_norm_special(attrs):
+def _layer_norm_special(attrs: Namespace) -> Special:
     axis, eps = attrs.axis, attrs.eps
     if attrs.output_mean_var:
         return None
@@ -183,7 +219,9 @@ def _layer_norm_special(attrs):
 
 
 @gradient(layer_norm)
-def _layer_norm_gradient(head, data, gamma, out1, out2, attrs):
+def _layer_norm_gradient(
+    head: Value, data: Value, gamma: Value, out1: Value, out2: Value, attrs: Namespace
+) -> Gradients | Value:
     rstd = F.reciprocal(out2) if attrs.output_mean_var else out2
     return F._layer_norm_grad.typed(head, data, gamma, out1, rstd, axis=attrs.axis, eps=attrs.eps)
 
@@ -192,13 +230,17 @@ _channel_shapes(layer_norm, "gamma", "beta")
 
 
 @operator("_layer_norm_grad", outputs=3, memory="new")
-def _layer_norm_grad(head, data, gamma, mean, rstd, *, axis: Int, eps: Float):
+def _layer_norm_grad(
+    head: Tensor, data: Tensor, gamma: Tensor, mean: Tensor, rstd: Tensor, *, axis: Int, eps: Float
+) -> Tensor | tuple[Tensor, ...]:
     """Gradients of layer normalisation in data, gamma and beta."""
     return K.layer_norm_grad(head, data, gamma, mean, rstd, axis % data.dim())
 
 
 @decompose(_layer_norm_grad)
-def _layer_norm_grad_decompose(head, data, gamma, mean, rstd, *, axis, eps):
+def _layer_norm_grad_decompose(
+    head: Value, data: Value, gamma: Value, mean: Value, rstd: Value, *, axis: int, eps: float
+) -> tuple[Value, Value, Value]:
     axis %= data.ndim
     return _normalised_grad(head, data, gamma, (axis,), (axis,), eps)
 
@@ -207,7 +249,9 @@ def _layer_norm_grad_decompose(head, data, gamma, mean, rstd, *, axis, eps):
 
 
 @operator("_group_norm", outputs=3, visible=1, memory="new")
-def _group_norm(data, gamma, beta, *, num_groups: Int, eps: Float):
+def _group_norm(
+    data: Tensor, gamma: Tensor, beta: Tensor, *, num_groups: Int, eps: Float
+) -> Tensor | tuple[Tensor, ...]:
     """Group normalisation with gamma and beta of one element per channel."""
     if num_groups < 1:
         raise MXNetError(f"group normalisation: {num_groups} groups do not fit; one or more are accepted")
@@ -215,18 +259,24 @@ def _group_norm(data, gamma, beta, *, num_groups: Int, eps: Float):
 
 
 @gradient(_group_norm)
-def _group_norm_gradient(head, data, gamma, out1, out2, attrs):
+def _group_norm_gradient(
+    head: Value, data: Value, gamma: Value, out1: Value, out2: Value, attrs: Namespace
+) -> Gradients | Value:
     return F._group_norm_grad.typed(head, data, gamma, out1, out2, num_groups=attrs.num_groups, eps=attrs.eps)
 
 
 @operator("_group_norm_grad", outputs=3, memory="new")
-def _group_norm_grad(head, data, gamma, mean, rstd, *, num_groups: Int, eps: Float):
+def _group_norm_grad(
+    head: Tensor, data: Tensor, gamma: Tensor, mean: Tensor, rstd: Tensor, *, num_groups: Int, eps: Float
+) -> Tensor | tuple[Tensor, ...]:
     """Gradients of group normalisation in data, gamma and beta."""
     return K.group_norm_grad(head, data, gamma, mean, rstd, num_groups)
 
 
 @decompose(_group_norm_grad)
-def _group_norm_grad_decompose(head, data, gamma, mean, rstd, *, num_groups, eps):
+def _group_norm_grad_decompose(
+    head: Value, data: Value, gamma: Value, mean: Value, rstd: Value, *, num_groups: int, eps: float
+) -> tuple[Value, Value, Value]:
     n, c, *space = data.shape
     grouped = (n, num_groups, c // num_groups, math.prod(space))
     head, x = F._reshape_to(head, shape=grouped), F._reshape_to(data, shape=grouped)
@@ -251,7 +301,9 @@ def _group_norm_grad_decompose(head, data, gamma, mean, rstd, *, num_groups, eps
     visible=lambda attrs: 3 if attrs["output_mean_var"] else 1,
     names=("output", "mean", "std"),
 )
-def group_norm(data, gamma, beta, *, num_groups: Int = 1, eps: Float = 1e-5, output_mean_var: Bool = False):
+def group_norm(
+    data: Value, gamma: Value, beta: Value, *, num_groups: Int = 1, eps: Float = 1e-5, output_mean_var: Bool = False
+) -> Value | Sequence[Value]:
     """Group normalisation (Wu and He, 2018); gamma and beta have one element per group, or, as in MXNet 2, per channel.
 
     With output_mean_var also the means and standard deviations (N, num_groups).
@@ -260,7 +312,7 @@ def group_norm(data, gamma, beta, *, num_groups: Int = 1, eps: Float = 1e-5, out
     if c % num_groups:
         raise MXNetError(f"GroupNorm: {c} channels do not divide into {num_groups} groups")
 
-    def per_channel(v):
+    def per_channel(v: Value) -> Value:
         if v.shape == (c,):
             return v
         return F._reshape_to(
@@ -276,13 +328,13 @@ def group_norm(data, gamma, beta, *, num_groups: Int = 1, eps: Float = 1e-5, out
 
 
 @infer(group_norm)
-def _group_norm_shapes(shapes, attrs):
+def _group_norm_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
     for name in ("gamma", "beta"):
         shapes[name] = shapes.get(name) or (attrs["num_groups"],)
 
 
 @composite("InstanceNorm", aliases=("instance_norm",))
-def instance_norm(data, gamma, beta, *, eps: Float = 1e-3):
+def instance_norm(data: Value, gamma: Value, beta: Value, *, eps: Float = 1e-3) -> Value:
     """Normalisation of each channel of each instance over space (Ulyanov et al., 2016)."""
     return F._group_norm(data, gamma, beta, num_groups=max(data.shape[1], 1), eps=eps)
 
@@ -291,7 +343,7 @@ _channel_shapes(instance_norm, "gamma", "beta")
 
 
 @composite("LRN", real=True)
-def lrn(data, *, alpha: Float = 1e-4, beta: Float = 0.75, knorm: Float = 2.0, nsize: Int):
+def lrn(data: Value, *, alpha: Float = 1e-4, beta: Float = 0.75, knorm: Float = 2.0, nsize: Int) -> Value:
     """Local response normalisation across channels (Krizhevsky et al., 2012).
 
     The window is of nsize channels, one less where that is even; its sum is divided by nsize (as oneDNN does in MXNet).
@@ -315,7 +367,7 @@ def lrn(data, *, alpha: Float = 1e-4, beta: Float = 0.75, knorm: Float = 2.0, ns
 @by_rows(
     F.LayerNorm, lambda node: None if node.attrs["output_mean_var"] else last_axis(node), outputs=(WHOLE, ROW, ROW)
 )
-def _layer_norm_rows(node, x, gamma, beta):
+def _layer_norm_rows(node: Node, x: Expr, gamma: Expr, beta: Expr) -> tuple[Expr, Expr, Expr]:
     mean = row_mean(x)
     d = x - mean
     rstd = 1.0 / fx.sqrt(row_mean(d * d) + node.attrs["eps"])
@@ -323,6 +375,8 @@ def _layer_norm_rows(node, x, gamma, beta):
 
 
 @by_rows(F._layer_norm_grad, last_axis, outputs=(WHOLE, COLUMN, COLUMN))
-def _layer_norm_grad_rows(node, head, x, gamma, mean, rstd):
+def _layer_norm_grad_rows(
+    node: Node, head: Expr, x: Expr, gamma: Expr, mean: Expr, rstd: Expr
+) -> tuple[Expr, Expr, Expr]:
     xhat, g = (x - mean) * rstd, head * gamma
     return (g - (row_mean(g) + xhat * row_mean(g * xhat))) * rstd, head * xhat, head

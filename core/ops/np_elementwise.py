@@ -5,6 +5,9 @@ for + and * only. All other operations, comparisons too, need operands of one ty
 number does not change an array's type.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy
 
 from core import kernels
@@ -13,8 +16,9 @@ from core.dtypes import FLOATS, as_integer
 from core.kernels import formula as f
 from core.kernels.formula import Expr, Formula
 from core.ops.attributes import Float, Scalar
-from core.ops.elementwise import BINARY, COMPARISONS
+from core.ops.elementwise import BINARY, COMPARISONS, exchanged
 from core.ops.registry import Operator, make_pointwise, pointwise, register
+from core.ops.values import Tensor
 from core.util import default_float
 
 _ORDER = {
@@ -30,7 +34,7 @@ _ORDER = {
 }
 
 
-def _mixed(name, a, b):
+def _mixed(name: str, a: str, b: str) -> MXNetError:
     return MXNetError(f"{name}: the types {a} and {b} do not go together; convert one with astype")
 
 
@@ -49,24 +53,24 @@ def promoted(name: str, a: str, b: str, integers: bool = True, floats: bool = Tr
     raise _mixed(name, a, b)
 
 
-def _sum_rule(name):
-    def rule(a, b):
+def _sum_rule(name: str) -> Callable[..., Any]:
+    def rule(a: str, b: str) -> tuple[str, str]:
         kind = promoted(name, a, b)
         return kind, kind
 
     return rule
 
 
-def _power_rule(name):
-    def rule(a, b):
+def _power_rule(name: str) -> Callable[..., Any]:
+    def rule(a: str, b: str) -> tuple[str, str]:
         kind = promoted(name, a, b)
         return ("int32" if kind == "bool" else kind), kind  # bool to bool, as MXNet
 
     return rule
 
 
-def _quotient_rule(name):
-    def rule(a, b):
+def _quotient_rule(name: str) -> Callable[..., Any]:
+    def rule(a: str, b: str) -> tuple[str, str]:
         kind = promoted(name, a, b, integers=False, floats=False)
         kind = kind if kind in FLOATS else default_float()
         return kind, kind
@@ -74,8 +78,8 @@ def _quotient_rule(name):
     return rule
 
 
-def _strict_rule(name):
-    def rule(a, b):
+def _strict_rule(name: str) -> Callable[..., Any]:
+    def rule(a: str, b: str) -> tuple[str, str]:
         kind = promoted(name, a, b, integers=False)
         if kind == "bool":
             raise _mixed(name, a, b)
@@ -84,11 +88,11 @@ def _strict_rule(name):
     return rule
 
 
-def _equal_rule(without=()):
+def _equal_rule(without: Any = ()) -> Callable[..., Any]:
     """A rule for operations of operands of one type, which is none of `without`."""
 
-    def named(name):
-        def rule(a, b):
+    def named(name: str) -> Callable[..., Any]:
+        def rule(a: str, b: str) -> tuple[str, str]:
             if a != b or a in without:
                 raise _mixed(name, a, b)
             return a, a
@@ -98,10 +102,10 @@ def _equal_rule(without=()):
     return named
 
 
-def _shift_rule(name):
+def _shift_rule(name: str) -> Callable[..., Any]:
     """Integers of different types meet in the wider one, as in MXNet 2, which has shifts."""
 
-    def rule(a, b):
+    def rule(a: str, b: str) -> Any:
         if a in FLOATS or b in FLOATS:
             raise _mixed(name, a, b)
         return (promoted(name, a, b),) * 2
@@ -109,10 +113,10 @@ def _shift_rule(name):
     return rule
 
 
-def _truth_rule(name):
+def _truth_rule(name: str) -> Callable[..., Any]:
     """Truth values are found in the type that holds the values of both, by NumPy's rules."""
 
-    def rule(a, b):
+    def rule(a: str, b: str) -> tuple[str, str]:
         if a == b:
             return a, "bool"
         if "bfloat16" in (a, b):
@@ -135,10 +139,10 @@ NP_TRUTH = {"equal": "equal", "not_equal": "not_equal", "greater": "greater", "g
             "logical_xor": "logical_xor"}  # fmt: skip
 
 
-def enter(name, function, rule, differentiable=True):
+def enter(name: str, function: Callable[..., Any], rule: Callable[..., Any], differentiable: bool = True) -> Operator:
     """Enters a pointwise operator of two arrays with a rule for types."""
 
-    def entry(x1, x2):
+    def entry(x1: Expr, x2: Expr) -> Expr:
         return function(x1, x2)
 
     entry.__doc__ = f"{name.removeprefix('_npi_')} of two arrays, broadcast against each other."
@@ -146,17 +150,24 @@ def enter(name, function, rule, differentiable=True):
     return register(make_pointwise(op, Formula.of(entry, name=name.lstrip("_")), rule(name), differentiable))
 
 
-def enter_scalar(name, function, differentiable=True, truth=False, division=False, widens=False):
+def enter_scalar(
+    name: str,
+    function: Callable[..., Any],
+    differentiable: bool = True,
+    truth: bool = False,
+    division: bool = False,
+    widens: bool = False,
+) -> Operator:
     """Enters a pointwise operator of an array and a number.
 
     The number takes the type of an array of integers first, unless the operation is a `division`, which makes the
     default float of it, or `widens`, as operations that came with MXNet 2 do: integers with a fraction are float64.
     """
 
-    def entry(data, *, scalar: Scalar):
+    def entry(data: Any, *, scalar: Scalar) -> Any:
         return function(data, scalar)
 
-    def body(data, *, scalar):
+    def body(data: Expr, *, scalar: Expr) -> Expr:
         return function(data, scalar)
 
     entry.__doc__ = f"{name.removeprefix('_npi_')}: each element with a number."
@@ -165,7 +176,7 @@ def enter_scalar(name, function, differentiable=True, truth=False, division=Fals
     register(make_pointwise(op, formula, "first", differentiable))
     kernel = kernels.pointwise.pointwise
 
-    def forward(data, *, scalar):
+    def forward(data: Tensor, *, scalar: float) -> Tensor:
         kind = kernels.dtype_name(data)
         if widens and kind not in FLOATS and isinstance(scalar, float):
             data, kind = kernels.cast(data, "float64"), "float64"
@@ -194,7 +205,7 @@ for _name, _np_name in NP_NAMES.items():
     enter(f"_npi_{_np_name}", _function, RULES[_name])
     enter_scalar(f"_npi_{_np_name}_scalar", _function, division=_name == "div")
     if _reverse:
-        enter_scalar(f"_npi_r{_np_name}_scalar", lambda x, s, _f=_function: _f(s, x), division=_name == "div")
+        enter_scalar(f"_npi_r{_np_name}_scalar", exchanged(_function), division=_name == "div")
 for _name, _np_name in NP_TRUTH.items():
     enter(f"_npi_{_np_name}", COMPARISONS[_name][0], _truth_rule, differentiable=False)
     enter_scalar(f"_npi_{_np_name}_scalar", COMPARISONS[_name][0], differentiable=False, truth=True)
@@ -204,7 +215,7 @@ for _name in ("bitwise_and", "bitwise_or", "bitwise_xor", "lcm", "gcd", "left_sh
     enter(f"_npi_{_name}", getattr(f, _name), _rule, differentiable=False)
     enter_scalar(f"_npi_{_name}_scalar", getattr(f, _name), differentiable=False)
 for _name, _function in {"left_shift": f.left_shift, "right_shift": f.right_shift}.items():
-    enter_scalar(f"_npi_r{_name}_scalar", lambda x, s, _f=_function: _f(s, x), differentiable=False)
+    enter_scalar(f"_npi_r{_name}_scalar", exchanged(_function), differentiable=False)
 for _np_name, _function in {
     "copysign": f.copysign,
     "arctan2": f.atan2,
@@ -212,13 +223,13 @@ for _np_name, _function in {
 }.items():
     enter(f"_npi_{_np_name}", _function, _equal_rule(_INTEGERS if _np_name == "arctan2" else ("bool",)))
     enter_scalar(f"_npi_{_np_name}_scalar", _function)
-    enter_scalar(f"_npi_r{_np_name}_scalar", lambda x, s, _f=_function: _f(s, x))
+    enter_scalar(f"_npi_r{_np_name}_scalar", exchanged(_function))
 
 
-def _wider_rule(name):
+def _wider_rule(name: str) -> Callable[..., Any]:
     """The wider of two types; an integer with a float gives the float, bools are refused."""
 
-    def rule(a, b):
+    def rule(a: str, b: str) -> tuple[str, str]:
         if a == b == "bool":
             raise _mixed(name, a, b)
         kind = promoted(name, a, b)
@@ -227,12 +238,12 @@ def _wider_rule(name):
     return rule
 
 
-def _logaddexp(x, y):
+def _logaddexp(x: Expr, y: Expr) -> Expr:
     return f.maximum(x, y) + f.log1p(f.exp(-f.fabs(x - y)))
 
 
 # of MXNet 2 alone
-for _np_name, (_function, _rule, _kind) in {
+for _np_name, (_formula, _rule, _kind) in {
     "fmax": (f.fmax, _equal_rule(("bool",)), "widens"),
     "fmin": (f.fmin, _equal_rule(("bool",)), "widens"),
     "fmod": (f.fmod, _equal_rule(("bool",)), "widens"),
@@ -240,13 +251,13 @@ for _np_name, (_function, _rule, _kind) in {
     "logaddexp": (_logaddexp, _quotient_rule, "division"),
 }.items():
     _smooth = _np_name != "floor_divide"
-    enter(f"_npi_{_np_name}", _function, _rule, _smooth)
-    enter_scalar(f"_npi_{_np_name}_scalar", _function, _smooth, **{_kind: True})
+    enter(f"_npi_{_np_name}", _formula, _rule, _smooth)
+    enter_scalar(f"_npi_{_np_name}_scalar", _formula, _smooth, **{_kind: True})
     if _np_name in ("fmod", "floor_divide"):
-        enter_scalar(f"_npi_r{_np_name}_scalar", lambda x, s, _f=_function: _f(s, x), _smooth, **{_kind: True})
+        enter_scalar(f"_npi_r{_np_name}_scalar", exchanged(_formula), _smooth, **{_kind: True})
 
 # truth values of one array
-for _np_name, _function in {
+_TESTS: dict[str, Callable[[Expr], Expr]] = {
     "isnan": f.isnan,
     "isinf": f.isinf,
     "isfinite": f.isfinite,
@@ -254,21 +265,22 @@ for _np_name, _function in {
     "isneginf": lambda x: f.logical_and(f.isinf(x), x < 0),
     "logical_not": lambda x: f.eq(x, 0),
     "signbit": lambda x: f.copysign(1.0, x) < 0,
-}.items():
+}
+for _np_name, _test in _TESTS.items():
     _op = Operator(f"_npi_{_np_name}", lambda x: x)
-    register(make_pointwise(_op, Formula(f"np_{_np_name}", ["x"], [], _function(Expr("input", 0))), "bool", False))
+    register(make_pointwise(_op, Formula(f"np_{_np_name}", ["x"], [], _test(Expr("input", 0))), "bool", False))
 _op = Operator("_npi_bitwise_not", lambda x: x, aliases=("_npi_invert",))
 register(make_pointwise(_op, Formula.of(lambda x: f.bitwise_not(x), name="np_bitwise_not"), "first", False))
 
 
 @pointwise("_npi_nan_to_num", dtype="first")
-def nan_to_num(data, *, nan: Float, posinf: Float, neginf: Float):
+def nan_to_num(data: Expr, *, nan: Float, posinf: Float, neginf: Float) -> Expr:
     """NaN and infinities replaced by numbers."""
     finite = f.where(f.isinf(data), f.where(data > 0, posinf, neginf), data)
     return f.where(f.isnan(data), nan, finite)
 
 
 @pointwise("_npi_around", dtype="first", differentiable=False)
-def around(data, *, scale: Float):
+def around(data: Expr, *, scale: Float) -> Expr:
     """Each element to a multiple of 1 / scale, halves to even."""
     return f.rint(data * scale) / scale

@@ -4,9 +4,10 @@ from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Str
 from core.ops.registry import F, composite, operator
+from core.ops.values import Tensor, Value
 
 
-def _spread(name, a, ind, val):
+def _spread(name: str, a: Value, ind: Value, val: Value) -> tuple[Value, Value]:
     """Indices as (M, N), and the values repeated to what they stand for: (N, ...)."""
     ind = F._reshape_to(ind, shape=(1, ind.size)) if ind.ndim < 2 else ind
     if ind.ndim > 2 or ind.shape[0] > a.ndim:
@@ -16,7 +17,7 @@ def _spread(name, a, ind, val):
 
 
 @composite("_npx_index_add")
-def index_add(a, ind, val):
+def index_add(a: Value, ind: Value, val: Value) -> Value:
     """`a` with `val` added at the places `ind` (M, N): N of the first M axes; `val` broadcasts to (N, ...).
 
     Places that meet are added to several times.
@@ -26,7 +27,7 @@ def index_add(a, ind, val):
 
 
 @composite("_npx_index_update")
-def index_update(a, ind, val):
+def index_update(a: Value, ind: Value, val: Value) -> Value:
     """`a` with `val` written at the places `ind` (M, N): N of the first M axes; `val` broadcasts to (N, ...)."""
     ind, val = _spread("index_update", a, ind, val)
     hit = F.scatter_nd(F.ones_like(val), ind, shape=a.shape)
@@ -38,7 +39,7 @@ class Violated(MXNetError, ValueError):
 
 
 @operator("_npx_constraint_check", memory="new")
-def constraint_check(x, *, msg: Str = "Constraint violated."):
+def constraint_check(x: Tensor, *, msg: Str = "Constraint violated.") -> Tensor:
     """True (without axes) where all elements hold; ValueError with `msg` otherwise."""
     held = kernels.reduce.all(x, tuple(range(x.dim())), False)
     if not held.is_meta and not held.item():

@@ -1,6 +1,8 @@
 """Reductions of the `np` face: results may have no axes, means of integers are float32."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from core import kernels
 from core.base import MXNetError
@@ -8,14 +10,15 @@ from core.dtypes import FLOATS
 from core.ops.attributes import Axis, Bool, Int, OptDType, OptInt
 from core.ops.np_elementwise import promoted
 from core.ops.reduce import kept_shape
-from core.ops.registry import F, gradient, operator
+from core.ops.registry import F, Operator, gradient, operator
 from core.ops.shape import normal_axes, normal_axis
+from core.ops.values import Gradients, Namespace, Tensor, Value
 from core.util import default_float
 
 K = kernels.reduce
 
 
-def _axes(axis, ndim, name):
+def _axes(axis: tuple[int, ...] | None, ndim: int, name: str) -> tuple[int, ...]:
     if not ndim and axis is not None and all(a in (0, -1) for a in axis):  # a number is a row of one, too
         return ()
     axes = normal_axes(axis, ndim, name)
@@ -24,12 +27,12 @@ def _axes(axis, ndim, name):
     return tuple(sorted(axes))
 
 
-def _spread(value, shape, attrs):
+def _spread(value: Value, shape: tuple[int, ...], attrs: Namespace) -> Value:
     """A result (or its gradient) with the reduced axes put back."""
     return F._reshape_to(value, shape=kept_shape(shape, _axes(attrs.axis, len(shape), "reduction")))
 
 
-def _reduced(kernel, a, axes, keepdims, dtype):
+def _reduced(kernel: Callable[..., Any], a: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: Any) -> Tensor:
     """The reduction in the wider one of the types of `a` and of the result, as `dtype` (None: that of `a`)."""
     kind = kernels.dtype_name(a)
     if dtype is None or dtype == kind:
@@ -39,10 +42,10 @@ def _reduced(kernel, a, axes, keepdims, dtype):
     return kernel(kernels.cast(a, dtype), axes, keepdims)
 
 
-def _enter(name):
+def _enter(name: str) -> Operator:
     kernel = getattr(K, name)
 
-    def reduction(a, *, axis: Axis = None, dtype: OptDType = None, keepdims: Bool = False):
+    def reduction(a: Tensor, *, axis: Axis = None, dtype: OptDType = None, keepdims: Bool = False) -> Tensor:
         if kernels.dtype_name(a) == "bool":
             a = kernels.cast(a, "int64")
         return _reduced(kernel, a, _axes(axis, a.dim(), name), keepdims, dtype)
@@ -55,18 +58,20 @@ sum_, prod = _enter("sum"), _enter("prod")
 
 
 @gradient(sum_)
-def _sum_gradient(head, a_shape, a_dtype, attrs):
+def _sum_gradient(head: Value, a_shape: tuple[int, ...], a_dtype: str, attrs: Namespace) -> Gradients:
     return [F._broadcast_from(_spread(head, a_shape, attrs), shape=a_shape).astype(a_dtype, copy=False)]
 
 
 @gradient(prod)
-def _prod_gradient(head, a, out, a_shape, a_dtype, attrs):
+def _prod_gradient(
+    head: Value, a: Value, out: Value, a_shape: tuple[int, ...], a_dtype: str, attrs: Namespace
+) -> Gradients:
     head, out = (_spread(F.Cast(x, dtype=a_dtype), a_shape, attrs) for x in (head, out))
     return [F.broadcast_div(F.broadcast_mul(head, out), a)]
 
 
 @operator("_npi_mean", memory="new")
-def mean(a, *, axis: Axis = None, dtype: OptDType = None, keepdims: Bool = False):
+def mean(a: Tensor, *, axis: Axis = None, dtype: OptDType = None, keepdims: Bool = False) -> Tensor:
     """The mean over the given axes; of integers as float32."""
     axes = _axes(axis, a.dim(), "mean")
     if kernels.dtype_name(a) in FLOATS:
@@ -80,7 +85,7 @@ def mean(a, *, axis: Axis = None, dtype: OptDType = None, keepdims: Bool = False
 
 
 @gradient(mean)
-def _mean_gradient(head, a_shape, attrs, a_dtype):
+def _mean_gradient(head: Value, a_shape: tuple[int, ...], attrs: Namespace, a_dtype: str) -> Gradients:
     count = 1
     for axis in _axes(attrs.axis, len(a_shape), "mean"):
         count *= a_shape[axis]
@@ -88,17 +93,19 @@ def _mean_gradient(head, a_shape, attrs, a_dtype):
     return [F._broadcast_from(_spread(head, a_shape, attrs), shape=a_shape)]
 
 
-def _enter_extremum(name):
+def _enter_extremum(name: str) -> Operator:
     kernel = getattr(K, name)
 
-    def reduction(a, *, axis: Axis = None, keepdims: Bool = False):
+    def reduction(a: Tensor, *, axis: Axis = None, keepdims: Bool = False) -> Tensor:
         return kernel(a, _axes(axis, a.dim(), name), keepdims)
 
     reduction.__doc__ = f"The {name}imum over the given axes (all by default)."
     op = operator(f"_np_{name}", aliases=(f"_npi_{name}", f"_np_a{name}"), memory="new")(reduction)
 
     @gradient(op)
-    def _op_gradient(head, a, out, a_shape, attrs, a_dtype):
+    def _op_gradient(
+        head: Value, a: Value, out: Value, a_shape: tuple[int, ...], attrs: Namespace, a_dtype: str
+    ) -> Gradients:
         hit = F.broadcast_equal(a, _spread(out, a_shape, attrs))
         return [F.broadcast_mul(hit, _spread(head, a_shape, attrs))]
 
@@ -108,7 +115,7 @@ def _enter_extremum(name):
 max_, min_ = _enter_extremum("max"), _enter_extremum("min")
 
 
-def _variance(a, axis, dtype, ddof, keepdims):
+def _variance(a: Tensor, axis: tuple[int, ...] | None, dtype: Any, ddof: int, keepdims: bool) -> tuple[Tensor, str]:
     """In float32 (float64 for float64) and back to the type of the array; MXNet gives it no gradient."""
     kind = dtype or kernels.dtype_name(a)
     if kind == "bool":
@@ -127,22 +134,23 @@ def _variance(a, axis, dtype, ddof, keepdims):
 
 
 @operator("_npi_var", memory="new")
-def var(a, *, axis: Axis = None, dtype: OptDType = None, ddof: Int = 0, keepdims: Bool = False):
+def var(a: Tensor, *, axis: Axis = None, dtype: OptDType = None, ddof: Int = 0, keepdims: Bool = False) -> Tensor:
     """The variance over the given axes, over count - ddof."""
-    return kernels.cast(*_variance(a, axis, dtype, ddof, keepdims))
+    variance, kind = _variance(a, axis, dtype, ddof, keepdims)
+    return kernels.cast(variance, kind)
 
 
 @operator("_npi_std", memory="new")
-def std(a, *, axis: Axis = None, dtype: OptDType = None, ddof: Int = 0, keepdims: Bool = False):
+def std(a: Tensor, *, axis: Axis = None, dtype: OptDType = None, ddof: Int = 0, keepdims: Bool = False) -> Tensor:
     """The standard deviation over the given axes."""
     variance, kind = _variance(a, axis, dtype, ddof, keepdims)
     return kernels.cast(F.sqrt.forward(variance), kind)
 
 
-def _enter_place(name):
+def _enter_place(name: str) -> Operator:
     kernel = getattr(K, name)
 
-    def places(data, *, axis: OptInt = None, keepdims: Bool = False):
+    def places(data: Tensor, *, axis: OptInt = None, keepdims: Bool = False) -> Tensor:
         if kernels.dtype_name(data) == "bool":
             raise MXNetError(f"{name}: arrays of bool are not accepted; convert with astype")
         if axis is None:
@@ -159,10 +167,10 @@ def _enter_place(name):
 argmax, argmin = _enter_place("argmax"), _enter_place("argmin")
 
 
-def _enter_truth(name):
+def _enter_truth(name: str) -> Operator:
     kernel = getattr(K, name)
 
-    def truth(data, *, axis: Axis = None, keepdims: Bool = False):
+    def truth(data: Tensor, *, axis: Axis = None, keepdims: Bool = False) -> Tensor:
         return kernel(data, _axes(axis, data.dim(), name), keepdims)
 
     truth.__doc__ = f"Whether {name} elements are not zero."

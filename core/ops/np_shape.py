@@ -8,12 +8,13 @@ from core.ops.attributes import Bool, Int, Shape, Str
 from core.ops.facts import Target
 from core.ops.registry import F, gradient, operator
 from core.ops.shape import halves
+from core.ops.values import Gradients, Namespace, Tensor, Value
 
 K = kernels.shape
 
 
 @operator("_npi_reshape", aliases=("_np_reshape",), target=Target("newshape", keeps=None), reshapes=True)
-def reshape(a, *, newshape: Shape, order: Str = "C"):
+def reshape(a: Tensor, *, newshape: Shape, order: Str = "C") -> Tensor:
     """The same elements in another shape; one length may be -1."""
     if order != "C":
         raise MXNetError(f"reshape: only order='C' is supported, given {order!r}")
@@ -68,7 +69,7 @@ def npx_shape(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...
 
 
 @operator("_npx_reshape", target=Target("newshape", keeps=-2))
-def npx_reshape(a, *, newshape: Shape, reverse: Bool = False, order: Str = "C"):
+def npx_reshape(a: Tensor, *, newshape: Shape, reverse: Bool = False, order: Str = "C") -> Tensor:
     """The same elements in another shape, with the codes of `npx_shape`."""
     if order != "C":
         raise MXNetError(f"npx.reshape: only order='C' is supported, given {order!r}")
@@ -85,12 +86,12 @@ def npx_reshape(a, *, newshape: Shape, reverse: Bool = False, order: Str = "C"):
 for _op in (reshape, npx_reshape):
 
     @gradient(_op)
-    def _op_gradient(head, a_shape):
+    def _op_gradient(head: Value, a_shape: tuple[int, ...]) -> Gradients:
         return [F._reshape_to(head, shape=a_shape)]
 
 
 @operator("_npi_rot90")
-def rot90(m, *, k: Int = 1, axes: Shape = (0, 1)):
+def rot90(m: Tensor, *, k: Int = 1, axes: Shape = (0, 1)) -> Tensor:
     """The plane of two axes turned k times by 90 degrees, from the first towards the second.
 
     The gradient is MXNet's, which turns k times in the same direction.
@@ -107,5 +108,5 @@ def rot90(m, *, k: Int = 1, axes: Shape = (0, 1)):
 
 
 @gradient(rot90)
-def _rot90_gradient(head, attrs):
+def _rot90_gradient(head: Value, attrs: Namespace) -> Gradients:
     return [F._npi_rot90(head, k=attrs.k, axes=attrs.axes)]

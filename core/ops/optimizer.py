@@ -3,13 +3,18 @@
 States are changed in place; the new weight is the result (usually `out=weight`).
 """
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from core import kernels
 from core.base import MXNetError
 from core.kernels import formula as f
+from core.kernels.formula import Expr
 from core.ops.attributes import Any_, Bool, BoolType, Float, Floats, FloatType, Int, IntType
 from core.ops.registry import TABLE, F, gradient, operator, pointwise
 from core.ops.relations import SAME
 from core.ops.storage_types import DENSE, RowUpdate
+from core.ops.values import Attrs, Gradients, Tensor, Value
 
 K = kernels.optimizer
 COPY = kernels.shape.clone
@@ -53,7 +58,7 @@ _UPDATES = {
 _MASTERED = ("sgd_update", "sgd_mom_update", "nag_mom_update")
 
 
-def _alike(name: str, arrays, of_one_type: int | None = None) -> None:
+def _alike(name: str, arrays: tuple[Tensor, ...], of_one_type: int | None = None) -> None:
     """MXNetError unless the arrays have one shape, and all one dtype, or the first `of_one_type` and float32 the others."""
     shape, kind = arrays[0].shape, arrays[0].dtype
     if any(a.shape != shape for a in arrays):
@@ -71,7 +76,7 @@ def _alike(name: str, arrays, of_one_type: int | None = None) -> None:
         )
 
 
-def _annotations(attributes: str, ignored: str) -> tuple[dict, dict]:
+def _annotations(attributes: str, ignored: str) -> tuple[Attrs, Attrs]:
     """Attribute types with defaults for the table, and MXNet's names to the kernels'."""
     table, renamed = {}, {}
     for word in attributes.split():
@@ -96,7 +101,7 @@ def _enter(name: str, kernel: str, states: str, attributes: str, ignored: str, m
     ]
     count = len(inputs)
 
-    def forward(*arrays, **attrs):
+    def forward(*arrays: Tensor, **attrs: Any) -> Tensor:
         _alike(name, arrays, 2 if master else None)
         weight = COPY(arrays[0])
         given = {renamed[k]: v for k, v in attrs.items() if k in renamed}
@@ -111,7 +116,7 @@ def _enter(name: str, kernel: str, states: str, attributes: str, ignored: str, m
 
     forward.__doc__ = f"One step of `{kernel.rstrip('_')}`" + (" with a float32 master weight." if master else ".")
     source = f"def entry({', '.join(inputs)}, *, {', '.join(_parameter(n, d) for n, (_, d) in table.items())}): pass"
-    scope: dict = {}
+    scope: Attrs = {}
     exec(source, scope)
     scope["entry"].__doc__ = forward.__doc__
     storage = RowUpdate() if "lazy_update" in ignored.split() + attributes.split() and not master else DENSE
@@ -121,7 +126,7 @@ def _enter(name: str, kernel: str, states: str, attributes: str, ignored: str, m
     op.forward, op.overwrites = forward, overwrites
 
 
-def _parameter(name: str, default) -> str:
+def _parameter(name: str, default: float | None) -> str:
     return name if default is None else f"{name}={default!r}"
 
 
@@ -133,9 +138,10 @@ for _name in _MASTERED:
 
 @operator("lamb_update_phase1", mutates=("mean", "var"), memory="new")
 def lamb_update_phase1(
-    weight, grad, mean, var, *, beta1: Float = 0.9, beta2: Float = 0.999, epsilon: Float = 1e-6, t: Int,
-    bias_correction: Bool = True, wd: Float, rescale_grad: Float = 1.0, clip_gradient: Float = -1.0,
-):  # fmt: skip
+    weight: Tensor, grad: Tensor, mean: Tensor, var: Tensor, *, beta1: Float = 0.9, beta2: Float = 0.999,
+    epsilon: Float = 1e-6, t: Int, bias_correction: Bool = True, wd: Float, rescale_grad: Float = 1.0,
+    clip_gradient: Float = -1.0,
+) -> Any:  # fmt: skip
     """LAMB's direction before the trust ratio (You et al., 2020)."""
     _alike("lamb_update_phase1", (weight, grad, mean, var))
     return K.lamb_phase1(
@@ -144,7 +150,16 @@ def lamb_update_phase1(
 
 
 @operator("lamb_update_phase2", memory="new", real=True)
-def lamb_update_phase2(weight, g, r1, r2, *, lr: Float, lower_bound: Float = -1.0, upper_bound: Float = -1.0):
+def lamb_update_phase2(
+    weight: Tensor,
+    g: Tensor,
+    r1: Tensor,
+    r2: Tensor,
+    *,
+    lr: Float,
+    lower_bound: Float = -1.0,
+    upper_bound: Float = -1.0,
+) -> Tensor:
     """LAMB's step along g, scaled by the bounded norm r1 of the weight over the norm r2 of g.
 
     r1, r2: (1,) or (1, n), of which the first number counts.
@@ -155,7 +170,7 @@ def lamb_update_phase2(weight, g, r1, r2, *, lr: Float, lower_bound: Float = -1.
     return weight
 
 
-def _norm(name: str, r):
+def _norm(name: str, r: Any) -> Any:
     """The norm that an array (1, ...) begins with; MXNetError for other arrays."""
     if not r.dim() or r.shape[0] != 1:
         raise MXNetError(f"lamb_update_phase2: {name} is one number of shape (1,) or (1, n), given {tuple(r.shape)}")
@@ -164,9 +179,10 @@ def _norm(name: str, r):
 
 @operator("mp_lamb_update_phase1", mutates=("mean", "var"), memory="new")
 def mp_lamb_update_phase1(
-    weight, grad, mean, var, weight32, *, beta1: Float = 0.9, beta2: Float = 0.999, epsilon: Float = 1e-6, t: Int,
-    bias_correction: Bool = True, wd: Float, rescale_grad: Float = 1.0, clip_gradient: Float = -1.0,
-):  # fmt: skip
+    weight: Tensor, grad: Tensor, mean: Tensor, var: Tensor, weight32: Tensor, *, beta1: Float = 0.9,
+    beta2: Float = 0.999, epsilon: Float = 1e-6, t: Int, bias_correction: Bool = True, wd: Float,
+    rescale_grad: Float = 1.0, clip_gradient: Float = -1.0,
+) -> Any:  # fmt: skip
     """LAMB's direction for a half-precision weight, from its float32 master."""
     _alike("mp_lamb_update_phase1", (weight, grad, mean, var, weight32), 2)
     return K.lamb_phase1(
@@ -176,8 +192,16 @@ def mp_lamb_update_phase1(
 
 @operator("mp_lamb_update_phase2", memory="new")
 def mp_lamb_update_phase2(
-    weight, g, r1, r2, weight32, *, lr: Float, lower_bound: Float = -1.0, upper_bound: Float = -1.0
-):
+    weight: Tensor,
+    g: Tensor,
+    r1: Tensor,
+    r2: Tensor,
+    weight32: Tensor,
+    *,
+    lr: Float,
+    lower_bound: Float = -1.0,
+    upper_bound: Float = -1.0,
+) -> Tensor:
     """LAMB's step for a half-precision weight from its float32 master, which stays as it is (as in MXNet)."""
     _alike("mp_lamb_update_phase2", (weight, g, weight32), 1)
     weight = COPY(weight)
@@ -185,7 +209,21 @@ def mp_lamb_update_phase2(
     return weight
 
 
-def _adamw(weight, grad, mean, var, rescale_grad, master, lr, eta, wd, beta1, beta2, epsilon, clip_gradient):
+def _adamw(
+    weight: Tensor,
+    grad: Tensor,
+    mean: Tensor,
+    var: Tensor,
+    rescale_grad: Tensor,
+    master: Tensor | None,
+    lr: float,
+    eta: float,
+    wd: float,
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+    clip_gradient: float,
+) -> Tensor:
     _alike(
         "adamw_update", (weight, grad, mean, var, *([] if master is None else [master])), None if master is None else 2
     )
@@ -195,33 +233,41 @@ def _adamw(weight, grad, mean, var, rescale_grad, master, lr, eta, wd, beta1, be
         return weight
     K.adamw_(
         weight, grad, mean, var, lr, eta, wd, beta1, beta2, epsilon, scale, clip_gradient,
-        **({} if master is None else {"w32": master}),
+        w32=master,
     )  # fmt: skip
     return weight
 
 
 @operator("_adamw_update", aliases=("_contrib_adamw_update",), mutates=("mean", "var"), memory="new")
 def adamw_update(
-    weight, grad, mean, var, rescale_grad, *, lr: Float, beta1: Float = 0.9, beta2: Float = 0.999,
-    epsilon: Float = 1e-8, wd: Float = 0.0, eta: Float, clip_gradient: Float = -1.0,
-):  # fmt: skip
+    weight: Tensor, grad: Tensor, mean: Tensor, var: Tensor, rescale_grad: Tensor, *, lr: Float, beta1: Float = 0.9,
+    beta2: Float = 0.999, epsilon: Float = 1e-8, wd: Float = 0.0, eta: Float, clip_gradient: Float = -1.0,
+) -> Tensor:  # fmt: skip
     """Adam with decoupled decay; no step where rescale_grad is 0, NaN or infinite."""
     return _adamw(weight, grad, mean, var, rescale_grad, None, lr, eta, wd, beta1, beta2, epsilon, clip_gradient)
 
 
 @operator("_mp_adamw_update", aliases=("_contrib_mp_adamw_update",), mutates=("mean", "var", "weight32"), memory="new")
 def mp_adamw_update(
-    weight, grad, mean, var, weight32, rescale_grad, *, lr: Float, beta1: Float = 0.9, beta2: Float = 0.999,
-    epsilon: Float = 1e-8, wd: Float = 0.0, eta: Float, clip_gradient: Float = -1.0,
-):  # fmt: skip
+    weight: Tensor, grad: Tensor, mean: Tensor, var: Tensor, weight32: Tensor, rescale_grad: Tensor, *, lr: Float,
+    beta1: Float = 0.9, beta2: Float = 0.999, epsilon: Float = 1e-8, wd: Float = 0.0, eta: Float,
+    clip_gradient: Float = -1.0,
+) -> Any:  # fmt: skip
     """As adamw_update, with a float32 master weight."""
     return _adamw(weight, grad, mean, var, rescale_grad, weight32, lr, eta, wd, beta1, beta2, epsilon, clip_gradient)
 
 
 @operator("_contrib_group_adagrad_update", mutates=("history",), memory="new", storage=RowUpdate(if_lazy=False))
 def group_adagrad_update(
-    weight, grad, history, *, lr: Float, rescale_grad: Float = 1.0, clip_gradient: Float = -1.0, epsilon: Float = 1e-5
-):
+    weight: Tensor,
+    grad: Tensor,
+    history: Tensor,
+    *,
+    lr: Float,
+    rescale_grad: Float = 1.0,
+    clip_gradient: Float = -1.0,
+    epsilon: Float = 1e-5,
+) -> Tensor:
     """AdaGrad with one history for each row."""
     weight = COPY(weight)
     K.group_adagrad_(weight, grad, history, lr, epsilon, rescale_grad, clip_gradient)
@@ -234,15 +280,23 @@ def group_adagrad_update(
 def _enter_multi(name: str, states: int, master: bool, preloaded: bool) -> None:
     """A step of SGD for many weights; arrays come interleaved, learning rates as attributes or as two last arrays."""
     width = 2 + states + master
-    update = K.sgd_momentum_ if states else K.sgd_
+    update: Callable[..., None] = K.sgd_momentum_ if states else K.sgd_
 
-    def run(data, num_weights, lrs, wds, momentum, rescale_grad, clip_gradient):
+    def run(
+        data: tuple[Tensor, ...],
+        num_weights: int,
+        lrs: Sequence[float],
+        wds: Sequence[float],
+        momentum: float,
+        rescale_grad: float,
+        clip_gradient: float,
+    ) -> Any:
         out = []
         for i in range(num_weights):
             arrays = data[i * width : (i + 1) * width]
             _alike(name, arrays, 2 if master else None)
             weight = COPY(arrays[0])
-            more = {"w32": arrays[-1]} if master else {}
+            more: Attrs = {"w32": arrays[-1]} if master else {}
             more |= {"momentum": momentum} if states else {}
             update(
                 weight, *arrays[1 : 2 + states], lr=lrs[i], wd=wds[i], rescale=rescale_grad, clip=clip_gradient, **more
@@ -250,68 +304,79 @@ def _enter_multi(name: str, states: int, master: bool, preloaded: bool) -> None:
             out.append(weight)
         return tuple(out)
 
+    entry: Callable[..., Any]
     if preloaded:
 
-        def entry(
-            *data, num_weights: Int = 1, momentum: Float = 0.0, rescale_grad: Float = 1.0, clip_gradient: Float = -1.0
-        ):
+        def of_arrays(
+            *data: Tensor,
+            num_weights: Int = 1,
+            momentum: Float = 0.0,
+            rescale_grad: Float = 1.0,
+            clip_gradient: Float = -1.0,
+        ) -> Any:
             lrs, wds = (kernels.shape.numbers(d) if not d.is_meta else [0.0] * num_weights for d in data[-2:])
             return run(data[:-2], num_weights, lrs, wds, momentum, rescale_grad, clip_gradient)
+
+        entry = of_arrays
     else:
 
-        def entry(
-            *data, lrs: Floats, wds: Floats, num_weights: Int = 1, momentum: Float = 0.0, rescale_grad: Float = 1.0,
-            clip_gradient: Float = -1.0,
-        ):  # fmt: skip
+        def of_attributes(
+            *data: Tensor, lrs: Floats, wds: Floats, num_weights: Int = 1, momentum: Float = 0.0,
+            rescale_grad: Float = 1.0, clip_gradient: Float = -1.0,
+        ) -> Any:  # fmt: skip
             return run(data, num_weights, lrs, wds, momentum, rescale_grad, clip_gradient)
+
+        entry = of_attributes
 
     entry.__doc__ = "One step of SGD for several weights."
     operator(name, outputs=lambda attrs: attrs["num_weights"], mutates=("data",), memory="new")(entry)
 
 
 for _preloaded in (False, True):
-    for _states in (0, 1):
+    for _moments in (0, 1):
         for _master in (False, True):
             _enter_multi(
-                f"{'preloaded_' if _preloaded else ''}multi_{'mp_' if _master else ''}sgd_{'mom_' if _states else ''}update",
-                _states, _master, _preloaded,
+                f"{'preloaded_' if _preloaded else ''}multi_{'mp_' if _master else ''}sgd_{'mom_' if _moments else ''}update",
+                _moments, _master, _preloaded,
             )  # fmt: skip
 
 
-def _check_count(name: str, told: int, data: tuple) -> None:
+def _check_count(name: str, told: int, data: tuple[Any, ...]) -> None:
     if told != len(data):
         raise MXNetError(f"{name}: num_arrays={told}, but {len(data)} arrays are given")
 
 
 @operator("multi_sum_sq", memory="new")
-def multi_sum_sq(*data, num_arrays: Int):
+def multi_sum_sq(*data: Tensor, num_arrays: Int) -> Tensor:
     """The sum of squares of each array, as one array of float32; those of halves are halves, as in MXNet."""
     _check_count("multi_sum_sq", num_arrays, data)
     return kernels.cast(kernels.shape.concat([_sum_squares(x).reshape(1) for x in data], 0), "float32")
 
 
-def _sum_squares(x):
+def _sum_squares(x: Tensor) -> Tensor:
     if kernels.dtype_name(x) != "float16":
         return K.sum_squares(x)
     return kernels.reduce.sum(kernels.cast(F.square.forward(x), "float32").reshape(-1), (0,), False)
 
 
 @gradient(multi_sum_sq)
-def _multi_sum_sq_gradient(head, data):
+def _multi_sum_sq_gradient(head: Value, data: list[Value]) -> Gradients:
     """MXNet has none and refuses; zeros, as of a piecewise constant operator, would be wrong."""
     heads = [F.slice_axis(2.0 * head, axis=0, begin=i, end=i + 1) for i in range(len(data))]
     return [x * F._broadcast_from(F.Cast(h, dtype=x.dtype), shape=x.shape) for x, h in zip(data, heads, strict=True)]
 
 
 @pointwise("multi_lars", differentiable=False, real=True, shape=SAME)
-def multi_lars(lrs, weights_sum_sq, grads_sum_sq, wds, *, eta: Float, eps: Float, rescale_grad: Float = 1.0):
+def multi_lars(
+    lrs: Expr, weights_sum_sq: Expr, grads_sum_sq: Expr, wds: Expr, *, eta: Float, eps: Float, rescale_grad: Float = 1.0
+) -> Expr:
     """Learning rates of layer-wise adaptive rate scaling (You et al., 2017): lr eta |w| / (|g| + wd |w| + eps)."""
     w, g = f.sqrt(weights_sum_sq), f.sqrt(grads_sum_sq) * rescale_grad
     return f.where(f.logical_and(w > 0, grads_sum_sq > 0), lrs * eta * w / (g + wds * w + eps), lrs)
 
 
 @operator("reset_arrays", outputs=0, mutates=("data",), memory="new")
-def reset_arrays(*data, num_arrays: Int):
+def reset_arrays(*data: Tensor, num_arrays: Int) -> tuple[()]:
     """Sets all arrays to zero, in place."""
     _check_count("reset_arrays", num_arrays, data)
     for x in data:
@@ -320,7 +385,9 @@ def reset_arrays(*data, num_arrays: Int):
 
 
 @operator("multi_all_finite", overwrites=True, memory="new", real=True)
-def multi_all_finite(*data, num_arrays: Int = 1, init_output: Bool = True, into=None):
+def multi_all_finite(
+    *data: Tensor, num_arrays: Int = 1, init_output: Bool = True, into: Tensor | None = None
+) -> Tensor:
     """1 where no element of any array is infinite or NaN, else 0; without init_output 0 also where `out` holds it."""
     _check_count("multi_all_finite", num_arrays, data)
     each = [
@@ -338,13 +405,27 @@ def multi_all_finite(*data, num_arrays: Int = 1, init_output: Bool = True, into=
 
 
 @operator("all_finite", overwrites=True, memory="new", real=True)
-def all_finite(data, *, init_output: Bool = True, into=None):
+def all_finite(data: Tensor, *, init_output: Bool = True, into: Tensor | None = None) -> Tensor:
     """1 where no element is infinite or NaN, else 0; without init_output 0 also where `out` holds it."""
     return multi_all_finite.forward(data, num_arrays=1, init_output=init_output, into=into)
 
 
-def _lamb(arrays, learning_rates, wds, beta1, beta2, epsilon, rescale_grad, lower_bound, upper_bound, clip_gradient,
-          bias_correction, step_count, width, master):  # fmt: skip
+def _lamb(
+    arrays: tuple[Tensor, ...],
+    learning_rates: tuple[float, ...],
+    wds: tuple[float, ...],
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+    rescale_grad: float,
+    lower_bound: float,
+    upper_bound: float,
+    clip_gradient: float,
+    bias_correction: bool,
+    step_count: tuple[int, ...],
+    width: int,
+    master: bool,
+) -> tuple[Tensor, ...]:
     out = []
     for i in range(len(arrays) // width):
         weight, grad, mean, var = arrays[i * width : i * width + 4]
@@ -366,8 +447,8 @@ def _lamb(arrays, learning_rates, wds, beta1, beta2, epsilon, rescale_grad, lowe
             clip_gradient,
         )
         weight = COPY(weight)
-        norms = (kernels.reduce.norm(x, 2, tuple(range(x.dim())), False) for x in (source, update))
-        K.lamb_phase2_(weight, update, *norms, learning_rates[i], lower_bound, upper_bound, w32=w32)
+        r1, r2 = (kernels.reduce.norm(x, 2, tuple(range(x.dim())), False) for x in (source, update))
+        K.lamb_phase2_(weight, update, r1, r2, learning_rates[i], lower_bound, upper_bound, w32=w32)
         out.append(weight)
     return tuple(out)
 
@@ -375,10 +456,11 @@ def _lamb(arrays, learning_rates, wds, beta1, beta2, epsilon, rescale_grad, lowe
 for _master in (False, True):
 
     def _multi_lamb(
-        *data, learning_rates: Floats, wds: Floats, beta1: Float = 0.9, beta2: Float = 0.999, epsilon: Float = 1e-6,
-        rescale_grad: Float = 1.0, lower_bound: Float = -1.0, upper_bound: Float = -1.0, clip_gradient: Float = -1.0,
-        bias_correction: Bool = True, step_count: Any_, num_tensors: Int = 1, _master=_master,
-    ):  # fmt: skip
+        *data: Tensor, learning_rates: Floats, wds: Floats, beta1: Float = 0.9, beta2: Float = 0.999,
+        epsilon: Float = 1e-6, rescale_grad: Float = 1.0, lower_bound: Float = -1.0, upper_bound: Float = -1.0,
+        clip_gradient: Float = -1.0, bias_correction: Bool = True, step_count: Any_, num_tensors: Int = 1,
+        _master: bool = _master,
+    ) -> tuple[Tensor, ...]:  # fmt: skip
         """One step of LAMB for several weights; arrays come interleaved."""
         return _lamb(
             data, learning_rates, wds, beta1, beta2, epsilon, rescale_grad, lower_bound, upper_bound, clip_gradient,
@@ -395,9 +477,9 @@ for _master in (False, True):
 for _master in (False, True):
 
     def _multi_adamw(
-        *data, lrs: Floats, wds: Floats, etas: Floats, beta1: Float = 0.9, beta2: Float = 0.999, epsilon: Float = 1e-8,
-        clip_gradient: Float = -1.0, num_weights: Int = 1, _master=_master,
-    ):  # fmt: skip
+        *data: Tensor, lrs: Floats, wds: Floats, etas: Floats, beta1: Float = 0.9, beta2: Float = 0.999,
+        epsilon: Float = 1e-8, clip_gradient: Float = -1.0, num_weights: Int = 1, _master: bool = _master,
+    ) -> tuple[Tensor, ...]:  # fmt: skip
         """One step of AdamW for several weights.
 
         Arrays come interleaved, the scale of the gradients is the last one.
@@ -405,8 +487,9 @@ for _master in (False, True):
         width, out = 4 + _master, []
         for i in range(num_weights):
             weight, grad, mean, var, *master = data[i * width : (i + 1) * width]
+            copy = master[0] if master else None
             how = (lrs[i], etas[i], wds[i], beta1, beta2, epsilon, clip_gradient)
-            out.append(_adamw(weight, grad, mean, var, data[-1], *(master or [None]), *how))
+            out.append(_adamw(weight, grad, mean, var, data[-1], copy, *how))
         return tuple(out)
 
     _name = f"_multi_{'mp_' if _master else ''}adamw_update"

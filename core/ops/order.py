@@ -1,5 +1,6 @@
 """Sorting."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from core import kernels
@@ -7,12 +8,13 @@ from core.base import MXNetError
 from core.ops.attributes import Bool, Choice, FewDTypes, Int, OptInt, Shape
 from core.ops.registry import F, composite, gradient, operator, specialize
 from core.ops.shape import in_shape, normal_axis
+from core.ops.values import Gradients, Namespace, Special, Tensor, Value
 
 K = kernels.sort
 Index = Annotated[str, FewDTypes("float16", "float32", "float64", "int32", "int64", "uint8")]
 
 
-def _flat(data, axis, name):
+def _flat(data: Tensor, axis: int | None, name: str) -> tuple[Tensor, int]:
     refused = ("bool",) if name == "topk" else ("float16", "bool")
     if kernels.dtype_name(data) in refused:
         raise MXNetError(f"{name}: arrays of {kernels.dtype_name(data)} cannot be sorted; convert with astype")
@@ -22,13 +24,13 @@ def _flat(data, axis, name):
 
 
 @operator("sort", unnamed=True, numbered=True)
-def sort(data, *, axis: OptInt = -1, is_ascend: Bool = True):
+def sort(data: Tensor, *, axis: OptInt = -1, is_ascend: Bool = True) -> Tensor:
     """The elements in order along an axis (None: of the flat data)."""
     return K.sort_values(*_flat(data, axis, "sort"), not is_ascend)
 
 
 @gradient(sort)
-def _sort_gradient(head, data, data_shape, attrs):
+def _sort_gradient(head: Value, data: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     order = F.argsort(data, axis=attrs.axis, is_ascend=attrs.is_ascend, dtype="int64")
     flat = data_shape if attrs.axis is not None else (data.size,)
     grad = F._scatter_along(head, order, shape=flat, axis=0 if attrs.axis is None else attrs.axis)
@@ -36,7 +38,7 @@ def _sort_gradient(head, data, data_shape, attrs):
 
 
 @operator("argsort", unnamed=True)
-def argsort(data, *, axis: OptInt = -1, is_ascend: Bool = True, dtype: Index = "float32"):
+def argsort(data: Tensor, *, axis: OptInt = -1, is_ascend: Bool = True, dtype: Index = "float32") -> Tensor:
     """The indices that sort the data along an axis."""
     return kernels.cast(K.sort(*_flat(data, axis, "argsort"), not is_ascend)[1], dtype)
 
@@ -48,9 +50,10 @@ def argsort(data, *, axis: OptInt = -1, is_ascend: Bool = True, dtype: Index = "
     numbered=lambda attrs: attrs["ret_typ"] == "value",
 )
 def topk(
-    data, *, axis: OptInt = -1, k: Int = 1, ret_typ: Annotated[str, Choice("value", "indices", "mask", "both")] = "indices",
-    is_ascend: Bool = False, dtype: Index = "float32",
-):  # fmt: skip
+    data: Tensor, *, axis: OptInt = -1, k: Int = 1,
+    ret_typ: Annotated[str, Choice("value", "indices", "mask", "both")] = "indices", is_ascend: Bool = False,
+    dtype: Index = "float32",
+) -> Tensor | tuple[Tensor, ...]:  # fmt: skip
     """The k largest (smallest with is_ascend) elements along an axis: values, indices, both, or a mask; k=0: all."""
     flat, at = _flat(data, axis, "topk")
     n = flat.shape[at]
@@ -69,13 +72,13 @@ def topk(
 
 
 @specialize(topk)
-def _topk_special(attrs):
+def _topk_special(attrs: Namespace) -> Special:
     k, axis, ascend = attrs.k, attrs.axis, attrs.is_ascend
     if attrs.ret_typ != "indices" or axis is None or k < 1:
         return None
     kind = kernels.torch_dtype(attrs.dtype)
 
-    def run(data):
+    def run(data: Tensor) -> Tensor:
         _, at = _flat(data, axis, "topk")
         if k > data.shape[at]:
             raise ValueError("the operator says what does not fit")
@@ -85,7 +88,7 @@ def _topk_special(attrs):
 
 
 @gradient(topk)
-def _topk_gradient(heads, data, data_shape, attrs):
+def _topk_gradient(heads: Sequence[Value], data: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     if attrs.ret_typ in ("indices", "mask"):
         return [F.zeros_like(data)]
     places = F.topk(data, axis=attrs.axis, k=attrs.k, ret_typ="indices", is_ascend=attrs.is_ascend, dtype="int64")
@@ -95,29 +98,29 @@ def _topk_gradient(heads, data, data_shape, attrs):
 
 
 @operator("_scatter_along")
-def _scatter_along(data, indices, *, shape: Shape, axis: Int):
+def _scatter_along(data: Tensor, indices: Tensor, *, shape: Shape, axis: Int) -> Tensor:
     """Zeros of `shape` with the data added at indices along an axis."""
     return kernels.index.scatter_along_add(data, indices, axis % len(shape), shape)
 
 
 @gradient(_scatter_along)
-def _scatter_along_gradient(head, indices, attrs):
+def _scatter_along_gradient(head: Value, indices: Value, attrs: Namespace) -> Gradients:
     return [F._gather_along(head, indices, axis=attrs.axis), None]
 
 
 @operator("_gather_along")
-def _gather_along(data, indices, *, axis: Int):
+def _gather_along(data: Tensor, indices: Tensor, *, axis: Int) -> Tensor:
     """The elements at indices along an axis."""
     return kernels.index.gather_along(data, indices, axis % data.dim())
 
 
 @gradient(_gather_along)
-def _gather_along_gradient(head, indices, data_shape, attrs):
+def _gather_along_gradient(head: Value, indices: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     return [F._scatter_along(head, indices, shape=data_shape, axis=attrs.axis), None]
 
 
 @composite("_put_along")
-def _put_along(data, indices, values, *, axis: Int):
+def _put_along(data: Value, indices: Value, values: Value, *, axis: Int) -> Value:
     """The data with the values written at indices along an axis, as NumPy's put_along_axis.
 
     Places that meet are added up.

@@ -3,29 +3,31 @@ comes in (`Operator.starts`).
 """
 
 import math
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 from core import kernels
 from core.base import MXNetError
 from core.ops.attributes import Bool, Choice, Float, Share
 from core.ops.registry import F, gradient, infer, operator
 from core.ops.relations import FIRST
+from core.ops.values import Attrs, Gradients, Namespace, Tensor, Value
 
 COPY = kernels.shape.clone
 _Normal = Annotated[str, Choice("null", "batch", "valid")]
 
 
-def _classes(shapes, attrs):
+def _classes(shapes: Any, attrs: Attrs) -> Any:
     data = shapes["data"]
     return data[1] if attrs["multi_output"] else data[-1] if attrs["preserve_shape"] else math.prod(data[1:])
 
 
 @operator("SoftmaxOutput", aliases=("Softmax",), memory="new", indexes={"label": _classes})
 def softmax_output(
-    data, label, *, grad_scale: Float = 1.0, ignore_label: Float = -1.0, multi_output: Bool = False,
+    data: Tensor, label: Tensor, *, grad_scale: Float = 1.0, ignore_label: Float = -1.0, multi_output: Bool = False,
     use_ignore: Bool = False, preserve_shape: Bool = False, normalization: _Normal = "null", out_grad: Bool = False,
     smooth_alpha: Share = 0.0,
-):  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The softmax; its gradient is that of the cross entropy with the label.
 
     out_grad multiplies the gradient by the softmax, as MXNet 1.9 and 2.0 do (they promise the incoming gradient).
@@ -37,7 +39,7 @@ def softmax_output(
 
 
 @gradient(softmax_output)
-def _softmax_output_gradient(label, out, attrs):
+def _softmax_output_gradient(label: Value, out: Value, attrs: Namespace) -> Gradients:
     shape = out.shape
     if attrs.multi_output:
         axis, probability = 1, out
@@ -73,7 +75,7 @@ def _softmax_output_gradient(label, out, attrs):
 
 
 @infer(softmax_output)
-def _softmax_output_shapes(shapes, attrs):
+def _softmax_output_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
     data = tuple(shapes["data"])
     if attrs["multi_output"]:  # the places in a row; their own shape is taken as well
         batch, places = data[:1], data[2:]
@@ -82,7 +84,7 @@ def _softmax_output_shapes(shapes, attrs):
         _fit_label(shapes, data[:-1], *(() if attrs["preserve_shape"] else (data[:1],)), data)
 
 
-def _fit_label(shapes, *accepted):
+def _fit_label(shapes: Attrs, *accepted: tuple[int, ...]) -> None:
     """The first of the shapes for a label of which nothing is known; MXNetError for one that has none of them."""
     label, data = shapes["label"], shapes["data"]
     if label is None:
@@ -93,7 +95,7 @@ def _fit_label(shapes, *accepted):
         )
 
 
-def _regression_label(shapes, attrs):
+def _regression_label(shapes: Attrs, attrs: Attrs) -> None:
     """A label fits that has the batch size and as many numbers as the data, whatever the other axes."""
     data, label = shapes["data"], shapes["label"]
     if label is not None and label[:1] == data[:1] and math.prod(label) == math.prod(data) != 0:
@@ -101,15 +103,15 @@ def _regression_label(shapes, attrs):
     _fit_label(shapes, tuple(data[:1] if len(data) == 2 and data[1] == 1 else data))
 
 
-def _enter_regression(name, transform, difference):
-    def output(data, label, *, grad_scale: Float = 1.0):
+def _enter_regression(name: str, transform: Callable[..., Any], difference: Callable[..., Any]) -> Any:
+    def output(data: Tensor, label: Tensor, *, grad_scale: Float = 1.0) -> Tensor:
         return transform(data)
 
     output.__doc__ = f"{name}: its gradient is that of the regression loss, over the number of outputs of an instance."
     op = operator(name, memory="new", real=True)(output)
 
     @gradient(op)
-    def _op_gradient(label, out, attrs):
+    def _op_gradient(label: Value, out: Value, attrs: Namespace) -> Gradients:
         if label.size != out.size:
             raise MXNetError(f"{name}: a label of shape {label.shape} does not fit an output of shape {out.shape}")
         each = max(out.size // max(out.shape[0], 1), 1)
@@ -126,13 +128,13 @@ _enter_regression(
 
 
 @operator("LogisticRegressionOutput", memory="new", real=True)
-def logistic_regression_output(data, label, *, grad_scale: Float = 1.0):
+def logistic_regression_output(data: Tensor, label: Tensor, *, grad_scale: Float = 1.0) -> Tensor:
     """The sigmoid; its gradient is that of the binary cross entropy, over the number of outputs of an instance."""
     return F.sigmoid.forward(data)
 
 
 @gradient(logistic_regression_output)
-def _logistic_regression_output_gradient(label, out, attrs):
+def _logistic_regression_output_gradient(label: Value, out: Value, attrs: Namespace) -> Gradients:
     each = max(out.size // max(out.shape[0], 1), 1)
     return [(out - F._reshape_to(label, shape=out.shape)) * (attrs.grad_scale / each), None]
 
@@ -141,13 +143,20 @@ infer(logistic_regression_output)(_regression_label)
 
 
 @operator("SVMOutput", memory="new", real=True)
-def svm_output(data, label, *, margin: Float = 1.0, regularization_coefficient: Float = 1.0, use_linear: Bool = False):
+def svm_output(
+    data: Tensor,
+    label: Tensor,
+    *,
+    margin: Float = 1.0,
+    regularization_coefficient: Float = 1.0,
+    use_linear: Bool = False,
+) -> Tensor:
     """The data; its gradient is that of the (squared) hinge loss, one class against all."""
     return COPY(data)
 
 
 @gradient(svm_output)
-def _svm_output_gradient(data, label, attrs):
+def _svm_output_gradient(data: Value, label: Value, attrs: Namespace) -> Gradients:
     hot = F._pick_grad(F.ones_like(F.pick(data, label, axis=1)), label, shape=data.shape, axis=1)
     side = hot * 2.0 - 1.0
     short = F._rminus_scalar(data * side, scalar=attrs.margin)
@@ -157,18 +166,20 @@ def _svm_output_gradient(data, label, attrs):
 
 
 @infer(svm_output)
-def _svm_output_shapes(shapes, attrs):
+def _svm_output_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
     _fit_label(shapes, tuple(shapes["data"][:1]))
 
 
 @operator("MakeLoss", memory="new", real=True)
-def make_loss_v1(data, *, grad_scale: Float = 1.0, valid_thresh: Float = 0.0, normalization: _Normal = "null"):
+def make_loss_v1(
+    data: Tensor, *, grad_scale: Float = 1.0, valid_thresh: Float = 0.0, normalization: _Normal = "null"
+) -> Tensor:
     """The data as a loss: its gradient is grad_scale, over the batch or the places above valid_thresh."""
     return COPY(data)
 
 
 @gradient(make_loss_v1)
-def _make_loss_v1_gradient(data, attrs):
+def _make_loss_v1_gradient(data: Value, attrs: Namespace) -> Gradients:
     grad = F.ones_like(data) * attrs.grad_scale
     if attrs.normalization == "batch":
         return [grad * (data.shape[-1] / max(data.size, 1))]  # all axes but the last are the batch
@@ -179,18 +190,20 @@ def _make_loss_v1_gradient(data, attrs):
 
 
 @operator("make_loss", memory="new", shape=FIRST, unnamed=True, names=("loss",))
-def make_loss(data):
+def make_loss(data: Tensor) -> Tensor:
     """The data as a loss: the gradient is 1 whatever comes in."""
     return COPY(data)
 
 
 @gradient(make_loss)
-def _make_loss_gradient(out):
+def _make_loss_gradient(out: Value) -> Gradients:
     return [F.ones_like(out)]
 
 
 @operator("IdentityAttachKLSparseReg", mutates=("moving_avg",), memory="new")
-def identity_kl(data, moving_avg, *, sparseness_target: Float = 0.1, penalty: Float = 0.001, momentum: Share = 0.9):
+def identity_kl(
+    data: Tensor, moving_avg: Tensor, *, sparseness_target: Float = 0.1, penalty: Float = 0.001, momentum: Share = 0.9
+) -> Tensor:
     """The data (N, C); the gradient adds the pull of a sparse activation (Kullback-Leibler penalty).
 
     The backward pass moves moving_avg (C,), the mean activations, by 1 - momentum first, and pulls by it.
@@ -199,7 +212,7 @@ def identity_kl(data, moving_avg, *, sparseness_target: Float = 0.1, penalty: Fl
 
 
 @gradient(identity_kl)
-def _identity_kl_gradient(head, data, moving_avg, attrs):
+def _identity_kl_gradient(head: Value, data: Value, moving_avg: Value, attrs: Namespace) -> Gradients:
     batch = F.mean(data, axis=0)
     mean = moving_avg * attrs.momentum + batch * (1.0 - attrs.momentum)
     F._write_state(moving_avg, mean)
@@ -211,7 +224,7 @@ def _identity_kl_gradient(head, data, moving_avg, attrs):
 
 
 @operator("_write_state", mutates=("state",))
-def _write_state(state, value):
+def _write_state(state: Tensor, value: Tensor) -> Tensor:
     """The value, written over the state of an operator."""
     kernels.shape.copy_(state, value)
     return state

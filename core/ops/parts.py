@@ -1,8 +1,9 @@
 """Operators that take arrays apart and put them together: slices, joins and splits, repeats, pads."""
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Any
 
 from core import kernels
 from core.base import MXNetError
@@ -13,6 +14,7 @@ from core.ops.registry import F, composite, gradient, operator
 from core.ops.relations import JOINED, JOINED_EVENLY, SAME, SPLIT, Cut
 from core.ops.shape import expect_shape, normal_axes, normal_axis
 from core.ops.storage_types import FIRST_CSR, Kept
+from core.ops.values import Attrs, Gradients, Namespace, Tensor, Value
 
 K = kernels.shape
 
@@ -21,29 +23,31 @@ K = kernels.shape
 
 
 @operator("_slice_view", index="key")
-def _slice_view(data, *, key: Any_, zero_dim: Bool = False):
+def _slice_view(data: Tensor, *, key: Any_, zero_dim: Bool = False) -> Tensor:
     """Basic indexing: shares memory where the part is contiguous."""
     part = K.take_part(data, key)
     return part if zero_dim or part.dim() else part.reshape(1)
 
 
 @gradient(_slice_view)
-def _slice_view_gradient(head, data_shape, attrs):
+def _slice_view_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     return [F._put_part.typed(head, key=attrs.key, shape=data_shape)]
 
 
 @operator("_put_part", memory="new")
-def _put_part(data, *, key: Any_, shape: Shape):
+def _put_part(data: Tensor, *, key: Any_, shape: Shape) -> Tensor:
     """Zeros with the data at a basic index."""
     return K.put_part(data, key, shape)
 
 
 @gradient(_put_part)
-def _put_part_gradient(head, attrs, data_shape):
+def _put_part_gradient(head: Value, attrs: Namespace, data_shape: tuple[int, ...]) -> Gradients:
     return [F._reshape_to(F._slice_view.typed(head, key=attrs.key, zero_dim=False), shape=data_shape)]
 
 
-def _slice_key(begin, end, step, ndim, name):
+def _slice_key(
+    begin: tuple[int | None, ...], end: tuple[int | None, ...], step: tuple[int | None, ...], ndim: int, name: str
+) -> tuple[slice, ...]:
     if len(begin) != len(end) or len(begin) > ndim:
         raise MXNetError(f"{name}: begin {begin} and end {end} do not fit an array of {ndim} axes")
     steps = () if tuple(step) == (None,) else tuple(step)  # no step at all
@@ -53,7 +57,7 @@ def _slice_key(begin, end, step, ndim, name):
     return tuple(slice(b, e, s) for b, e, s in zip(begin, end, steps, strict=True))
 
 
-def _slice_length(attrs, axis, rank, n):
+def _slice_length(attrs: Attrs, axis: int, rank: Any, n: int) -> Any:
     return (
         len(range(n)[_slice_key(attrs["begin"], attrs["end"], attrs["step"], rank, "slice")[axis]])
         if axis < len(attrs["begin"])
@@ -62,14 +66,14 @@ def _slice_length(attrs, axis, rank, n):
 
 
 @operator("slice", aliases=("crop",), shape=Cut(_slice_length), memory="new", storage=FIRST_CSR, unnamed=True)
-def slice_(data, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
+def slice_(data: Tensor, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()) -> Tensor:
     """The part from begin to end (exclusive) with one step per axis; None is open."""
     part = K.take_part(data, _slice_key(begin, end, step, data.dim(), "slice"))
     return part.clone() if not part.is_meta and part.data_ptr() == data.data_ptr() else part
 
 
 @gradient(slice_)
-def _slice_gradient(head, data_shape, attrs):
+def _slice_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     return [
         F._put_part.typed(
             head, key=_slice_key(attrs.begin, attrs.end, attrs.step, len(data_shape), "slice"), shape=data_shape
@@ -78,7 +82,7 @@ def _slice_gradient(head, data_shape, attrs):
 
 
 @operator("_slice_assign", aliases=("_crop_assign",), memory="new")
-def slice_assign(lhs, rhs, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
+def slice_assign(lhs: Tensor, rhs: Tensor, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()) -> Tensor:
     """lhs with rhs in the place that `slice` would read."""
     key = _slice_key(begin, end, step, lhs.dim(), "slice_assign")
     place = (length_of(part, n) for part, n in zip(key, lhs.shape))
@@ -87,24 +91,26 @@ def slice_assign(lhs, rhs, *, begin: OpenShape, end: OpenShape, step: OpenShape 
 
 
 @gradient(slice_assign)
-def _slice_assign_gradient(head, attrs):
+def _slice_assign_gradient(head: Value, attrs: Namespace) -> Gradients:
     place = {"begin": attrs.begin, "end": attrs.end, "step": attrs.step}
     return [F._slice_assign_scalar(head, **place), F.slice(head, **place)]
 
 
 @composite("_slice_assign_scalar", aliases=("_crop_assign_scalar",), unnamed=True)
-def slice_assign_scalar(data, *, scalar: Scalar = 0, begin: OpenShape, end: OpenShape, step: OpenShape = ()):
+def slice_assign_scalar(
+    data: Value, *, scalar: Scalar = 0, begin: OpenShape, end: OpenShape, step: OpenShape = ()
+) -> Value:
     """The data with a number in the place that `slice` would read."""
     part = F.slice(data, begin=begin, end=end, step=step)
     return F._slice_assign(data, F.full_like(part, fill_value=scalar), begin=begin, end=end, step=step)
 
 
-def _slice_axis_length(attrs, axis, rank, n):
+def _slice_axis_length(attrs: Attrs, axis: int, rank: Any, n: int) -> Any:
     return len(range(n)[attrs["begin"] : attrs["end"]]) if axis == attrs["axis"] % rank else n
 
 
 @operator("slice_axis", shape=Cut(_slice_axis_length), memory="new", unnamed=True)
-def slice_axis(data, *, axis: Int, begin: Int, end: OptInt):
+def slice_axis(data: Tensor, *, axis: Int, begin: Int, end: OptInt) -> Tensor:
     """The part from begin to end (exclusive, None: to the last) of one axis."""
     axis = normal_axis(axis, data.dim(), "slice_axis")
     n = data.shape[axis]
@@ -114,24 +120,24 @@ def slice_axis(data, *, axis: Int, begin: Int, end: OptInt):
     return K.copy_part(data, axis, first, last - first)
 
 
-def _axis_key(axis, begin, end, ndim):
+def _axis_key(axis: int, begin: int, end: int | None, ndim: int) -> tuple[slice, ...]:
     return (slice(None),) * normal_axis(axis, ndim, "slice_axis") + (slice(begin, end),)
 
 
 @gradient(slice_axis)
-def _slice_axis_gradient(head, data_shape, attrs):
+def _slice_axis_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     return [
         F._put_part.typed(head, key=_axis_key(attrs.axis, attrs.begin, attrs.end, len(data_shape)), shape=data_shape)
     ]
 
 
 @operator("slice_like", memory="new")
-def slice_like(data, shape_like, *, axes: OptShape = ()):
+def slice_like(data: Tensor, shape_like: Tensor, *, axes: OptShape = ()) -> Tensor:
     """The data cut to the lengths of another array."""
     return K.clone(K.take_part(data, _like_key(tuple(data.shape), tuple(shape_like.shape), axes)))
 
 
-def _like_key(shape, like, axes):
+def _like_key(shape: tuple[int, ...], like: tuple[int, ...], axes: tuple[int, ...] | None) -> tuple[slice, ...]:
     # MXNet cuts all axes by default, and none where it is told None.
     wanted = () if axes is None else normal_axes(axes or None, len(shape), "slice_like")
     for a in wanted:
@@ -141,7 +147,9 @@ def _like_key(shape, like, axes):
 
 
 @gradient(slice_like)
-def _slice_like_gradient(head, data_shape, shape_like_shape, attrs):
+def _slice_like_gradient(
+    head: Value, data_shape: tuple[int, ...], shape_like_shape: tuple[int, ...], attrs: Namespace
+) -> Gradients:
     return [F._put_part.typed(head, key=_like_key(data_shape, shape_like_shape, attrs.axes), shape=data_shape), None]
 
 
@@ -157,13 +165,13 @@ def _slice_like_gradient(head, data_shape, shape_like_shape, attrs):
     layer="layout",
     on_codes=OnCodes("_contrib_quantized_concat"),
 )
-def concat(*data, dim: Int = 1):
+def concat(*data: Tensor, dim: Int = 1) -> Tensor:
     """Arrays of one type joined along an existing axis."""
     _of_one_type("concat", data)
     return K.concat(data, normal_axis(dim, data[0].dim(), "concat"))
 
 
-def _of_one_type(name, data):
+def _of_one_type(name: str, data: tuple[Tensor, ...]) -> None:
     kind = data[0].dtype
     for x in data:
         if x.dtype is not kind:
@@ -172,12 +180,12 @@ def _of_one_type(name, data):
 
 
 @gradient(concat)
-def _concat_gradient(head, shapes, attrs):
+def _concat_gradient(head: Value, shapes: Sequence[tuple[int, ...]], attrs: Namespace) -> Gradients:
     axis = attrs.dim % len(shapes[0])
     return _parts(head, [s[axis] for s in shapes], axis)
 
 
-def _parts(head, lengths, axis):
+def _parts(head: Value, lengths: list[int], axis: int) -> list[Value]:
     grads, start = [], 0
     for n in lengths:
         grads.append(F._slice_view.typed(head, key=(slice(None),) * axis + (slice(start, start + n),), zero_dim=False))
@@ -186,20 +194,20 @@ def _parts(head, lengths, axis):
 
 
 @composite("_rnn_param_concat", shape=JOINED_EVENLY)
-def rnn_param_concat(*data, dim: Int = 1):
+def rnn_param_concat(*data: Value, dim: Int = 1) -> Value:
     """The parameters of a recurrent network joined; those of which no length is known are of one length."""
     return F.Concat(*data, dim=dim)
 
 
 @operator("stack", memory="new")
-def stack(*data, axis: Int = 0):
+def stack(*data: Tensor, axis: Int = 0) -> Tensor:
     """Arrays of one shape and type joined along a new axis."""
     _of_one_type("stack", data)
     return K.stack(data, normal_axis(axis, data[0].dim() + 1, "stack"))
 
 
 @gradient(stack)
-def _stack_gradient(head, shapes, attrs):
+def _stack_gradient(head: Value, shapes: Sequence[tuple[int, ...]], attrs: Namespace) -> Gradients:
     before = (slice(None),) * (attrs.axis % (len(shapes[0]) + 1))
     return [F._slice_view.typed(head, key=(*before, i), zero_dim=True) for i in range(len(shapes))]
 
@@ -212,7 +220,9 @@ def _stack_gradient(head, shapes, attrs):
     shape=SPLIT,
     numbered=True,
 )
-def split(data, *, num_outputs: Positive, axis: Int = 1, squeeze_axis: Bool = False):
+def split(
+    data: Tensor, *, num_outputs: Positive, axis: Int = 1, squeeze_axis: Bool = False
+) -> Tensor | tuple[Tensor, ...]:
     """Equal parts along an axis."""
     axis = normal_axis(axis, data.dim(), "split")
     n = data.shape[axis]
@@ -223,7 +233,7 @@ def split(data, *, num_outputs: Positive, axis: Int = 1, squeeze_axis: Bool = Fa
     return _split(data, (n // num_outputs,) * num_outputs, axis, squeeze_axis)
 
 
-def _split(data, lengths, axis, squeeze_axis):
+def _split(data: Tensor, lengths: Sequence[int], axis: int, squeeze_axis: bool) -> tuple[Tensor, ...]:
     parts = K.split(data, lengths, axis)
     return tuple(K.reshape(p, (*p.shape[:axis], *p.shape[axis + 1 :])) for p in parts) if squeeze_axis else parts
 
@@ -233,14 +243,16 @@ def _split(data, lengths, axis, squeeze_axis):
     outputs=lambda attrs: attrs["sections"] or len(attrs["indices"]) + (attrs["indices"][:1] != (0,)),
     memory="new",
 )
-def split_v2(data, *, indices: Shape = (), axis: Int = 1, squeeze_axis: Bool = False, sections: Int = 0):
+def split_v2(
+    data: Tensor, *, indices: Shape = (), axis: Int = 1, squeeze_axis: Bool = False, sections: Int = 0
+) -> Tensor | tuple[Tensor, ...]:
     """Parts along an axis: `sections` equal ones, or cut at `indices`."""
     axis = normal_axis(axis, data.dim(), "split_v2")
     bounds = _bounds(data.shape[axis], indices, sections)
     return _split(data, [b - a for a, b in pairwise(bounds)], axis, squeeze_axis)
 
 
-def _bounds(n, indices, sections):
+def _bounds(n: int, indices: tuple[int, ...], sections: int) -> list[int]:
     if sections > 0:
         if n % sections:
             raise MXNetError(f"split_v2: an axis of length {n} does not divide into {sections} parts")
@@ -251,7 +263,7 @@ def _bounds(n, indices, sections):
 for _op in (split, split_v2):
 
     @gradient(_op)
-    def _op_gradient(heads, data_shape, attrs):
+    def _op_gradient(heads: Sequence[Value], data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
         axis = attrs.axis % len(data_shape)
         if attrs.squeeze_axis:
             heads = [F.expand_dims(h, axis=axis) for h in heads]
@@ -262,7 +274,7 @@ for _op in (split, split_v2):
 
 
 @operator("tile", memory="new")
-def tile(data, *, reps: Shape):
+def tile(data: Tensor, *, reps: Shape) -> Tensor:
     """The whole array repeated along each axis."""
     if any(r < 1 for r in reps):
         raise MXNetError(f"tile: reps {reps} does not fit; numbers from 1 are accepted")
@@ -270,7 +282,7 @@ def tile(data, *, reps: Shape):
 
 
 @gradient(tile)
-def _tile_gradient(head, data_shape, attrs):
+def _tile_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     n = max(len(data_shape), len(attrs.reps))
     shape = (1,) * (n - len(data_shape)) + data_shape
     reps = (1,) * (n - len(attrs.reps)) + attrs.reps
@@ -280,7 +292,7 @@ def _tile_gradient(head, data_shape, attrs):
 
 
 @operator("repeat", memory="new")
-def repeat(data, *, repeats: Int, axis: OptInt = None):
+def repeat(data: Tensor, *, repeats: Int, axis: OptInt = None) -> Tensor:
     """Each element (or each slice along an axis) repeated in place."""
     if repeats < 0:
         raise MXNetError(f"repeat: repeats={repeats} does not fit; numbers from 0 on are accepted")
@@ -293,7 +305,7 @@ def repeat(data, *, repeats: Int, axis: OptInt = None):
 
 
 @gradient(repeat)
-def _repeat_gradient(head, data_shape, attrs):
+def _repeat_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     axis = 0 if attrs.axis is None else attrs.axis % len(data_shape)
     shape = (math.prod(data_shape),) if attrs.axis is None else data_shape
     folded = F._reshape_to(head, shape=(*shape[: axis + 1], attrs.repeats, *shape[axis + 1 :]))
@@ -301,15 +313,19 @@ def _repeat_gradient(head, data_shape, attrs):
 
 
 @composite("_identity_with_attr_like_rhs", shape=SAME)
-def identity_like(lhs, rhs):
+def identity_like(lhs: Value, rhs: Value) -> Value:
     """lhs as it is; in a graph its shape is that of rhs."""
     return F._copy(lhs)
 
 
 @composite("Pad", aliases=("pad",), real=True)
 def pad_space(
-    data, *, mode: Annotated[str, Choice("constant", "edge", "reflect")], pad_width: Shape, constant_value: Float = 0.0
-):
+    data: Value,
+    *,
+    mode: Annotated[str, Choice("constant", "edge", "reflect")],
+    pad_width: Shape,
+    constant_value: Float = 0.0,
+) -> Value:
     """Places added around space, the axes behind batch and channels: a constant, the edge, or its reflection."""
     if data.ndim not in (4, 5) or any(pad_width[:4]):
         raise MXNetError(
@@ -320,8 +336,12 @@ def pad_space(
 
 @operator("_pad", memory="new")
 def pad(
-    data, *, mode: Annotated[str, Choice("constant", "edge", "reflect")], pad_width: Shape, constant_value: Float = 0.0
-):
+    data: Tensor,
+    *,
+    mode: Annotated[str, Choice("constant", "edge", "reflect")],
+    pad_width: Shape,
+    constant_value: Float = 0.0,
+) -> Tensor:
     """Places added around the data: a constant, the edge, or its reflection."""
     if len(pad_width) != 2 * data.dim():
         raise MXNetError(f"pad: pad_width needs {2 * data.dim()} numbers for {data.dim()} axes, given {len(pad_width)}")
@@ -336,7 +356,7 @@ def pad(
     return data
 
 
-def _source_places(n, lo, hi, mode):
+def _source_places(n: int, lo: int, hi: int, mode: str) -> list[int]:
     if mode == "edge":
         return [min(max(i, 0), n - 1) for i in range(-lo, n + hi)]
     if max(lo, hi) >= n:
@@ -346,7 +366,7 @@ def _source_places(n, lo, hi, mode):
 
 
 @gradient(pad)
-def _pad_gradient(head, data_shape, attrs):
+def _pad_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     widths = list(zip(attrs.pad_width[::2], attrs.pad_width[1::2], strict=True))
     if attrs.mode == "constant":
         return [
@@ -361,23 +381,23 @@ def _pad_gradient(head, data_shape, attrs):
 
 
 @operator("_fold_places", memory="new")
-def _fold_places(data, *, places: Any_, axis: Int, length: Int):
+def _fold_places(data: Tensor, *, places: Any_, axis: Int, length: Int) -> Tensor:
     """Slices along an axis added up where `places` says: the adjoint of a take with fixed indices."""
     shape = (*data.shape[:axis], length, *data.shape[axis + 1 :])
     return kernels.index.take_grad(data, K.index_tensor(places, data), axis, shape)
 
 
 @gradient(_fold_places)
-def _fold_places_gradient(head, attrs):
+def _fold_places_gradient(head: Value, attrs: Namespace) -> Gradients:
     return [F._take_places(head, places=attrs.places, axis=attrs.axis)]
 
 
 @operator("_take_places", memory="new")
-def _take_places(data, *, places: Any_, axis: Int):
+def _take_places(data: Tensor, *, places: Any_, axis: Int) -> Tensor:
     """Slices along an axis at fixed places."""
     return kernels.index.take(data, K.index_tensor(places, data), axis)
 
 
 @gradient(_take_places)
-def _take_places_gradient(head, data_shape, attrs):
+def _take_places_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     return [F._fold_places(head, places=attrs.places, axis=attrs.axis, length=data_shape[attrs.axis])]

@@ -1,20 +1,22 @@
 """Operators that the passes of the graph compiler put into graphs; no face shows them."""
 
+from collections.abc import Callable
 from math import prod
-from typing import Annotated
+from typing import Annotated, Any
 
 from core import kernels
 from core.extents import hints
 from core.kernels.epilogue import ACTIVATIONS
 from core.kernels.rnn_parameters import GATES
 from core.ops.attributes import Any_, Bool, Choice, Float, Int, Optional, Shape
-from core.ops.registry import F, operator, tell
+from core.ops.registry import F, Operator, operator, tell
+from core.ops.values import Attrs, Node, Tensor, Value
 
 Ending = Annotated[str | None, Optional(Choice(*filter(None, ACTIVATIONS)))]
 
 
 @operator("_plan_ones_", mutates=("gamma",))
-def _ones_(gamma):
+def _ones_(gamma: Tensor) -> Tensor:
     """Sets gamma to 1, as batch normalisation with fix_gamma does to its parameter."""
     kernels.shape.fill_(gamma.data, 1)  # as in core.ops.norm
     return gamma
@@ -22,38 +24,42 @@ def _ones_(gamma):
 
 @operator("_plan_conv", memory="new")
 def _conv(
-    data,
-    weight,
-    bias=None,
-    residual=None,
+    data: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    residual: Tensor | None = None,
     *,
     stride: Shape,
     dilate: Shape,
     pad: Shape,
     groups: Int,
     activation: Ending = None,
-):
+) -> Tensor:
     """activation(`_conv` + residual); the weight may be packed."""
     return kernels.conv.conv(data, weight, bias, stride, dilate, pad, groups, activation, residual)
 
 
 @operator("_plan_conv_weight")
-def _conv_weight(weight, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int, exact: Bool):
+def _conv_weight(
+    weight: Tensor, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int, exact: Bool
+) -> Tensor:
     """The weight of a convolution, packed for data of `shape`."""
     return kernels.conv.pack(weight, shape, stride, dilate, pad, groups, exact)
 
 
 @operator("_plan_code_conv_weight")
-def _code_conv_weight(weight, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int, signed: Bool):
+def _code_conv_weight(
+    weight: Tensor, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int, signed: Bool
+) -> Tensor:
     """The weight of `_code_conv`, packed for codes of `shape`."""
     return kernels.conv.pack_quantized(weight, shape, stride, dilate, pad, groups, signed)
 
 
 @operator("_plan_code_conv", memory="new")
 def _requantized_conv(
-    data, weight, bias, scale, residual=None, meaning=None, *, stride: Shape, dilate: Shape, pad: Shape, groups: Int,
-    signed: Bool,
-):  # fmt: skip
+    data: Tensor, weight: Tensor, bias: Tensor, scale: Tensor, residual: Tensor | None = None,
+    meaning: Tensor | None = None, *, stride: Shape, dilate: Shape, pad: Shape, groups: Int, signed: Bool,
+) -> Tensor:  # fmt: skip
     """Codes nearest to `_code_conv` * scale + bias + residual * meaning; the weight may be packed."""
     return kernels.conv.requantized_conv(
         data, weight, bias, scale, stride, dilate, pad, groups, signed, residual, meaning
@@ -61,34 +67,41 @@ def _requantized_conv(
 
 
 @operator("_plan_code_linear_weight")
-def _code_linear_weight(weight, *, rows: Int):
+def _code_linear_weight(weight: Tensor, *, rows: Int) -> Tensor:
     """The weight of `_code_linear`, packed for data of so many rows."""
     return kernels.matmul.pack_quantized(weight, rows)
 
 
 @operator("_plan_max_pool", memory="new")
-def _max_pool(data, *, kernel: Shape, stride: Shape, pad: Any_):
+def _max_pool(data: Tensor, *, kernel: Shape, stride: Shape, pad: Any_) -> Tensor:
     """The maximum of each window, without its place."""
     return kernels.pool.max_pool(data, kernel, stride, pad, False)[0]
 
 
 @operator("_plan_linear", memory="new")
-def _linear(data, weight, bias=None, residual=None, *, activation: Ending = None):
+def _linear(
+    data: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    residual: Tensor | None = None,
+    *,
+    activation: Ending = None,
+) -> Tensor:
     """activation(data weight^T + bias + residual) along the last axis; the weight may be packed."""
     return kernels.matmul.linear(data, weight, bias, activation, residual)
 
 
 @operator("_plan_linear_weight")
-def _linear_weight(weight, *, rows: Int):
+def _linear_weight(weight: Tensor, *, rows: Int) -> Tensor:
     """The weight of a linear layer, packed for data of so many rows."""
     return kernels.matmul.pack(weight, rows)
 
 
 @operator("_plan_rnn", train=True, rng=True, reserves=True, memory="new", draws=lambda attrs: bool(attrs["p"]))
 def _recurrent(
-    data, state, state_cell, *parameters, state_size: Int, num_layers: Int, mode: Annotated[str, Choice(*GATES)], bidirectional: Bool,
-    p: Float, training, key,
-):  # fmt: skip
+    data: Tensor, state: Tensor, state_cell: Tensor, *parameters: Tensor, state_size: Int, num_layers: Int,
+    mode: Annotated[str, Choice(*GATES)], bidirectional: Bool, p: Float, training: bool, key: int,
+) -> Tensor | tuple[tuple[Tensor, ...], ...]:  # fmt: skip
     """`_rnn` with the parts of its parameters, each a vector."""
     y, hn, cn, reserve = kernels.rnn.rnn(
         data, parameters, state, state_cell, mode, state_size, num_layers, bidirectional, p, key, training
@@ -98,9 +111,10 @@ def _recurrent(
 
 @operator("_plan_rnn_grad", memory="new", draws=lambda attrs: bool(attrs["p"]))
 def _recurrent_grad(
-    head, head_state, head_cell, data, state, state_cell, out, *parameters, reserve, state_size: Int, num_layers: Int,
-    mode: Annotated[str, Choice(*GATES)], bidirectional: Bool, p: Float, key,
-):  # fmt: skip
+    head: Tensor, head_state: Tensor, head_cell: Tensor, data: Tensor, state: Tensor, state_cell: Tensor, out: Tensor,
+    *parameters: Tensor, reserve: tuple[Tensor, ...], state_size: Int, num_layers: Int,
+    mode: Annotated[str, Choice(*GATES)], bidirectional: Bool, p: Float, key: int,
+) -> Tensor | tuple[Tensor, ...]:  # fmt: skip
     """Gradients of `_plan_rnn` in data, states and the parts of the parameters."""
     dx, dparameters, dh0, dc0 = kernels.rnn.rnn_grad(
         head, head_state, head_cell, data, parameters, state, state_cell, out, reserve, mode, state_size, num_layers,
@@ -110,7 +124,7 @@ def _recurrent_grad(
 
 
 @operator("_plan_rows", outputs=lambda attrs: len(attrs["program"].results), memory="new")
-def _rows(*data, program: Any_):
+def _rows(*data: Tensor, program: Any_) -> tuple[Tensor, ...]:
     """The results of a row program of the data."""
     return kernels.pointwise.pointwise_rows(program, data)
 
@@ -119,14 +133,14 @@ def _rows(*data, program: Any_):
 
 
 @tell(F._conv, "product")
-def _conv_product(node, apply):
+def _conv_product(node: Node, apply: Callable[..., Any]) -> list[Node]:
     return [apply(F._plan_conv, node.inputs, {**node.attrs, "activation": None}, node.inputs[0])]
 
 
 @tell(F.FullyConnected, "product")
-def _linear_product(node, apply):
-    data, weight, *bias = node.inputs
-    bias = None if node.attrs["no_bias"] or not bias else bias[0]
+def _linear_product(node: Node, apply: Callable[..., Any]) -> list[Node]:
+    data, weight, *rest = node.inputs
+    bias = None if node.attrs["no_bias"] or not rest else rest[0]
     before = []
     if node.attrs["flatten"] and len(data.shape) != 2:
         shape = F._reshape_to.parse({"shape": (data.shape[0], weight.shape[1])})
@@ -136,29 +150,29 @@ def _linear_product(node, apply):
 
 
 @tell(F._plan_conv, "packing")
-def _conv_packing(node, exact):
+def _conv_packing(node: Node, exact: bool) -> tuple[Operator | Attrs, Operator | Attrs]:
     how = {name: node.attrs[name] for name in ("stride", "dilate", "pad", "groups")}
     return F._plan_conv_weight, {"shape": hints(node.inputs[0].shape), **how, "exact": exact}
 
 
 @tell(F._code_conv, "packing")
-def _code_conv_packing(node, exact):
+def _code_conv_packing(node: Node, exact: bool) -> tuple[Operator | Attrs, Operator | Attrs]:
     data, how = node.inputs[0], {name: node.attrs[name] for name in ("stride", "dilate", "pad", "groups")}
     return F._plan_code_conv_weight, {"shape": hints(data.shape), **how, "signed": data.dtype == "int8"}
 
 
 @tell(F._plan_code_conv, "packing")
-def _requantized_conv_packing(node, exact):
+def _requantized_conv_packing(node: Node, exact: bool) -> tuple[Operator | Attrs, ...]:
     return _code_conv_packing(node, exact)
 
 
 @tell(F._code_linear, "packing")
-def _code_linear_packing(node, exact):
+def _code_linear_packing(node: Node, exact: bool) -> tuple[Operator | Attrs, Operator | Attrs]:
     return F._plan_code_linear_weight, {"rows": prod(hints(node.inputs[0].shape[:-1]))}
 
 
 @tell(F._codes, "absorption")
-def _codes_absorption(node, do, counts):
+def _codes_absorption(node: Node, do: Callable[..., Any], counts: dict[Any, Any]) -> Value | None:
     """Codes of a convolution of codes end it; those of the maxima of codes are maxima."""
     data, *rest = node.inputs
     made, signed = data.source, node.attrs["out_type"] == "int8"
@@ -190,18 +204,18 @@ def _codes_absorption(node, do, counts):
 
 
 @tell(F._max_pool, "absorption")
-def _max_pool_absorption(node, do, counts):
+def _max_pool_absorption(node: Node, do: Callable[..., Any], counts: dict[Any, Any]) -> Value | None:
     """Places that nobody reads are not looked for."""
     return None if counts.get(node.outputs[1]) else do(F._plan_max_pool, node.inputs[0], **node.attrs)
 
 
 @tell(F._plan_linear, "packing")
-def _linear_packing(node, exact):
+def _linear_packing(node: Node, exact: bool) -> tuple[Operator, Attrs]:
     return F._plan_linear_weight, {"rows": prod(hints(node.inputs[0].shape[:-1]))}
 
 
 @tell(F.BatchNorm, "affine")
-def _batch_norm_affine(node, do):
+def _batch_norm_affine(node: Node, do: Callable[..., Any]) -> tuple[Value, Value] | None:
     """In prediction: gamma rstd, and what it does to the mean, which a bias is to be taken from first."""
     attrs = node.attrs
     data, gamma, beta, mean, var = node.inputs

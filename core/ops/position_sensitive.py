@@ -9,10 +9,13 @@ from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.ops.attributes import Bool, Int, Share
 from core.ops.registry import F, composite
+from core.ops.values import Input, Value
 
 
 @composite("_contrib_PSROIPooling")
-def ps_roi_pooling(data, rois, *, spatial_scale: Share, output_dim: Int, pooled_size: Int, group_size: Int = 0):
+def ps_roi_pooling(
+    data: Value, rois: Value, *, spatial_scale: Share, output_dim: Int, pooled_size: Int, group_size: Int = 0
+) -> Value:
     """Means over the cells of each region: (regions, output_dim, pooled_size, pooled_size) (Dai et al., 2016).
 
     data (N, output_dim * group_size ** 2, H, W); rois (regions, 5): image, left, top, right, bottom in pixels, which
@@ -34,9 +37,9 @@ def ps_roi_pooling(data, rois, *, spatial_scale: Share, output_dim: Int, pooled_
 
 @composite("_contrib_DeformablePSROIPooling")
 def deformable_ps_roi_pooling(
-    data, rois, trans=None, *, spatial_scale: Share, output_dim: Int, group_size: Int, pooled_size: Int,
-    part_size: Int = 0, sample_per_part: Int = 1, trans_std: Share = 0.0, no_trans: Bool = False,
-):  # fmt: skip
+    data: Value, rois: Value, trans: Input = None, *, spatial_scale: Share, output_dim: Int, group_size: Int,
+    pooled_size: Int, part_size: Int = 0, sample_per_part: Int = 1, trans_std: Share = 0.0, no_trans: Bool = False,
+) -> Value:  # fmt: skip
     """Means of bilinear samples in cells that `trans` moves:
     (regions, output_dim, pooled_size, pooled_size) (Dai et al., 2017).
 
@@ -78,7 +81,9 @@ def deformable_ps_roi_pooling(
 # Arrays of six axes: row and column of the cell, class, region, sample, place in the data.
 
 
-def _regions(name: str, data, rois, scale: float, dim: int, group: int):
+def _regions(
+    name: str, data: Value, rois: Value, scale: float, dim: int, group: int
+) -> tuple[Value, list[Value], list[Value]]:
     """(image, (top, left), (height, width)) of the regions in elements of the data; float32 or float64."""
     if len(data.shape) != 4 or len(rois.shape) != 2 or rois.shape[1] != 5:
         raise MXNetError(f"{name} takes data (N, C, H, W) and rois (regions, 5), given {data.shape} and {rois.shape}")
@@ -93,23 +98,23 @@ def _regions(name: str, data, rois, scale: float, dim: int, group: int):
     return image, begins, [F._maximum_scalar(e - b, scalar=0.1) for b, e in zip(begins, ends)]
 
 
-def _counting(like, count: int, axis: int, dims: int):
+def _counting(like: Value, count: int, axis: int, dims: int) -> Value:
     """0, 1, ... count - 1 along one of `dims` axes."""
     shape = [1] * dims
     shape[axis] = count
     return F.Reshape(F.Cast(F._arange_like(like, length=count), dtype=dtype_name(like.dtype)), shape=tuple(shape))
 
 
-def _shares(like, cells: int, parts: int):
+def _shares(like: Value, cells: int, parts: int) -> Value:
     """Which of the parts each of the cells belongs to."""
     return F.floor(_counting(like, cells, 0, 1) * parts / cells)
 
 
-def _mean(total, count):
+def _mean(total: Value, count: Value) -> Value:
     return F.broadcast_div(total, F._maximum_scalar(count, scalar=1.0))
 
 
-def _pool(data, image, weights, classes: int, dim: int, pooled: int, group: int):
+def _pool(data: Value, image: Value, weights: list[Value], classes: int, dim: int, pooled: int, group: int) -> Value:
     """The means with weights of rows and of columns, which have the last axis for the place."""
     batch, _, *size = data.shape
     regions, each, places = image.shape[3], dim // classes, size[0] * size[1]

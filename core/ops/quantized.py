@@ -6,7 +6,8 @@ Codes come with the two ends of the range that they represent, as arrays of one 
 
 import functools
 import math
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -14,13 +15,14 @@ from core import kernels
 from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.kernels import formula as f
-from core.kernels.formula import Formula
+from core.kernels.formula import Expr, Formula
 from core.ops.attributes import Bool, Choice, DType, Float, Int, OptBool, OptFloat, OptInt, OptStr, Positive, Shape
 from core.ops.facts import MOVING
 from core.ops.nn import window
-from core.ops.registry import F, composite, infer, operator, pointwise, takes
+from core.ops.registry import F, Operator, composite, infer, operator, pointwise, takes
 from core.ops.shape import normal_axis
 from core.ops.storage_types import rows_if_asked
+from core.ops.values import Attrs, Input, Tensor, Value
 
 # What oneDNN, whose results are the reference, takes as the largest code when it scales by a known range.
 WIDE = {"int8": 127.5, "uint8": 255.5}
@@ -41,31 +43,43 @@ NUMBERS = dict.fromkeys(  # of fused layers, which take weights in numbers besid
 )
 
 
-def _nearest(x, high, low, nan):
+def _nearest(x: Expr, high: Expr, low: Expr, nan: Expr) -> Expr:
     return f.where(f.isnan(x), nan, f.minimum(f.maximum(f.rint(x), low), high))
 
 
-def codes(data, *, high, low, nan):
+def codes(data: Expr, *, high: Expr, low: Expr, nan: Expr) -> Expr:
     """The nearest whole numbers from low to high, halves to even."""
     return _nearest(data, high, low, nan)
 
 
-def scaled_codes(data, scale, *, high, low, nan):
+def scaled_codes(data: Expr, scale: Expr, *, high: Expr, low: Expr, nan: Expr) -> Expr:
     """Those of data * scale."""
     return _nearest(data * scale, high, low, nan)
 
 
-def summed_codes(data, scale, addend, meaning, *, high, low, nan):
+def summed_codes(data: Expr, scale: Expr, addend: Expr, meaning: Expr, *, high: Expr, low: Expr, nan: Expr) -> Expr:
     """Those of data * scale + addend * meaning, multiplied and added with one rounding, as by one instruction."""
     exact = f.cast(addend, "float64") * f.cast(meaning, "float64")
     return _nearest(f.cast(f.cast(data * scale, "float64") + exact, "float32"), high, low, nan)
 
 
-FORMULAS = {len(formula.inputs): formula for formula in map(Formula.of, (codes, scaled_codes, summed_codes))}
+FORMULAS = {
+    len(formula.inputs): formula for formula in [Formula.of(rule) for rule in (codes, scaled_codes, summed_codes)]
+}
 
 
 @operator("_codes", memory="new")
-def _codes_of(data, scale=None, addend=None, meaning=None, *, low: Float, high: Float, nan: Float, out_type: Out):
+def _codes_of(
+    data: Tensor,
+    scale: Tensor | None = None,
+    addend: Tensor | None = None,
+    meaning: Tensor | None = None,
+    *,
+    low: Float,
+    high: Float,
+    nan: Float,
+    out_type: Out,
+) -> Tensor:
     """The whole numbers nearest to data * scale + addend * meaning, halves to even, from low to high.
 
     `nan` is the code of what is not a number.
@@ -76,13 +90,13 @@ def _codes_of(data, scale=None, addend=None, meaning=None, *, low: Float, high: 
 
 
 @pointwise("_whole", dtype="first", differentiable=False)
-def _whole(data):
+def _whole(data: Expr) -> Expr:
     """The nearest whole numbers; halves go to the even neighbour."""
     return f.rint(data)
 
 
 @composite("_contrib_quantize", outputs=3)
-def quantize(data, min_range, max_range, *, out_type: Out = "uint8"):
+def quantize(data: Value, min_range: Value, max_range: Value, *, out_type: Out = "uint8") -> Sequence[Value]:
     """Codes of data in the range of two one-element arrays, and the range that the codes stand for."""
     reach = _reach(min_range, max_range)
     codes = _codes(data, out_type, _spread(EXACT[out_type] / reach, data))
@@ -91,8 +105,8 @@ def quantize(data, min_range, max_range, *, out_type: Out = "uint8"):
 
 @composite("_contrib_quantize_v2", outputs=3, calibrated="values")
 def quantize_v2(
-    data, *, out_type: AutoOut = "int8", min_calib_range: OptFloat = None, max_calib_range: OptFloat = None
-):
+    data: Value, *, out_type: AutoOut = "int8", min_calib_range: OptFloat = None, max_calib_range: OptFloat = None
+) -> Sequence[Value]:
     """Codes of data in the calibrated range, or in the range of its values, and that range."""
     low, high = _calibrated(data, min_calib_range, max_calib_range)
     if out_type == "auto":
@@ -103,7 +117,9 @@ def quantize_v2(
 
 
 @composite("_contrib_quantize_asym", outputs=3, names=("output", "scale", "shift"))
-def quantize_asym(data, *, min_calib_range: OptFloat = None, max_calib_range: OptFloat = None):
+def quantize_asym(
+    data: Value, *, min_calib_range: OptFloat = None, max_calib_range: OptFloat = None
+) -> Sequence[Value]:
     """uint8 codes data * scale + shift of the calibrated range, or of that of the values; and scale and shift.
 
     Codes of eight bits stay what they are, int8 ones above 128.
@@ -121,16 +137,18 @@ def quantize_asym(data, *, min_calib_range: OptFloat = None, max_calib_range: Op
 
 
 @composite("_contrib_dequantize")
-def dequantize(data, min_range, max_range, *, out_type: Annotated[str, Choice("float32")] = "float32"):
+def dequantize(
+    data: Value, min_range: Value, max_range: Value, *, out_type: Annotated[str, Choice("float32")] = "float32"
+) -> Value:
     """The numbers that codes of the range stand for."""
     return _meaning(data, _reach(min_range, max_range))
 
 
 @composite("_contrib_requantize", outputs=3)
 def requantize(
-    data, min_range, max_range, *, out_type: AutoOut = "int8", min_calib_range: OptFloat = None,
+    data: Value, min_range: Value, max_range: Value, *, out_type: AutoOut = "int8", min_calib_range: OptFloat = None,
     max_calib_range: OptFloat = None,
-):  # fmt: skip
+) -> Sequence[Value]:  # fmt: skip
     """int32 codes of a range as codes of eight bits of the calibrated range, or of the range of their values."""
     real = F.Cast(data, dtype="float32")
     real = F.broadcast_mul(real, _spread(_reach(min_range, max_range) / TOP, real))
@@ -146,11 +164,12 @@ def requantize(
 
 @composite("_contrib_quantized_conv", outputs=3, names=OF_CODES, input_dtypes=INPUTS, when={"bias": ("no_bias", False)})
 def quantized_conv(
-    data, weight, bias=None, min_data=None, max_data=None, min_weight=None, max_weight=None, min_bias=None,
-    max_bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: Int,
-    num_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False, cudnn_tune: OptStr = None,
+    data: Value, weight: Value, bias: Value | None = None, min_data: Value | None = None, max_data: Value | None = None,
+    min_weight: Value | None = None, max_weight: Value | None = None, min_bias: Value | None = None,
+    max_bias: Value | None = None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (),
+    num_filter: Int, num_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False, cudnn_tune: OptStr = None,
     cudnn_off: Bool = False, layout: OptStr = None,
-):  # fmt: skip
+) -> Sequence[Value]:  # fmt: skip
     """Convolution of codes; int32 codes and their range.
 
     Codes of the bias are added as they are, as in MXNet.
@@ -165,12 +184,12 @@ def quantized_conv(
 
 
 @takes(quantized_conv)
-def _quantized_conv_takes(attrs):
+def _quantized_conv_takes(attrs: Attrs) -> list[str]:
     return _without_bias(quantized_conv) if attrs["no_bias"] else quantized_conv.inputs
 
 
 @infer(quantized_conv)
-def _quantized_conv_shapes(shapes, attrs):
+def _quantized_conv_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
     shapes["weight"] = (attrs["num_filter"], shapes["data"][1] // attrs["num_group"], *attrs["kernel"])
     shapes["bias"] = (attrs["num_filter"],)
     _infer_ends(shapes)
@@ -184,9 +203,10 @@ def _quantized_conv_shapes(shapes, attrs):
     when={"bias": ("no_bias", False)},
 )
 def quantized_fully_connected(
-    data, weight, bias=None, min_data=None, max_data=None, min_weight=None, max_weight=None, min_bias=None,
-    max_bias=None, *, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True,
-):  # fmt: skip
+    data: Value, weight: Value, bias: Value | None = None, min_data: Value | None = None, max_data: Value | None = None,
+    min_weight: Value | None = None, max_weight: Value | None = None, min_bias: Value | None = None,
+    max_bias: Value | None = None, *, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True,
+) -> Sequence[Value]:  # fmt: skip
     """data weight^T + bias of codes; int32 codes and their range."""
     _need_ends("quantized_fully_connected", max_weight if no_bias else max_bias, no_bias)
     kind = _kind(data)
@@ -203,12 +223,12 @@ def quantized_fully_connected(
 
 
 @takes(quantized_fully_connected)
-def _quantized_fully_connected_takes(attrs):
+def _quantized_fully_connected_takes(attrs: Attrs) -> list[str]:
     return _without_bias(quantized_fully_connected) if attrs["no_bias"] else quantized_fully_connected.inputs
 
 
 @infer(quantized_fully_connected)
-def _quantized_fully_connected_shapes(shapes, attrs):
+def _quantized_fully_connected_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
     shape = shapes["data"]
     shapes["weight"] = (attrs["num_hidden"], math.prod(shape[1:]) if attrs["flatten"] else shape[-1])
     shapes["bias"] = (attrs["num_hidden"],)
@@ -217,11 +237,12 @@ def _quantized_fully_connected_shapes(shapes, attrs):
 
 @composite("_contrib_quantized_pooling", outputs=3, names=OF_CODES, input_dtypes=INPUTS)
 def quantized_pooling(
-    data, min_data, max_data, *, kernel: Shape = (), pool_type: Annotated[str, Choice("max", "avg", "sum", "lp")] = "max",
-    global_pool: Bool = False, cudnn_off: Bool = False, pooling_convention: Annotated[str, Choice("valid", "full", "same")] = "valid",
+    data: Value, min_data: Value, max_data: Value, *, kernel: Shape = (),
+    pool_type: Annotated[str, Choice("max", "avg", "sum", "lp")] = "max", global_pool: Bool = False,
+    cudnn_off: Bool = False, pooling_convention: Annotated[str, Choice("valid", "full", "same")] = "valid",
     stride: Shape = (), pad: Shape = (), p_value: OptInt = None, count_include_pad: OptBool = None,
     layout: OptStr = None,
-):  # fmt: skip
+) -> Sequence[Value]:  # fmt: skip
     """The maximum or the rounded mean of windows of codes, in the same range."""
     if pool_type not in ("max", "avg"):
         raise MXNetError(f"quantized_pooling: pool_type {pool_type!r} does not fit; 'max' and 'avg' are accepted")
@@ -234,8 +255,12 @@ def quantized_pooling(
 
 @composite("_contrib_quantized_act", outputs=3, names=OF_CODES, input_dtypes=INPUTS)
 def quantized_act(
-    data, min_data, max_data, *, act_type: Annotated[str, Choice("relu", "sigmoid", "softrelu", "softsign", "tanh")]
-):
+    data: Value,
+    min_data: Value,
+    max_data: Value,
+    *,
+    act_type: Annotated[str, Choice("relu", "sigmoid", "softrelu", "softsign", "tanh")],
+) -> Sequence[Value]:
     """A rectifier on codes, in the same range."""
     if act_type != "relu":
         raise MXNetError(f"quantized_act: act_type {act_type!r} does not fit; 'relu' is accepted")
@@ -243,7 +268,7 @@ def quantized_act(
 
 
 @composite("_contrib_quantized_flatten", outputs=3, names=OF_CODES, input_dtypes=INPUTS)
-def quantized_flatten(data, min_data, max_data):
+def quantized_flatten(data: Value, min_data: Value, max_data: Value) -> Sequence[Value]:
     """All axes but the first one merged."""
     return [F.Flatten(data), F._copy(min_data), F._copy(max_data)]
 
@@ -253,7 +278,7 @@ for _op in (quantized_pooling, quantized_act, quantized_flatten):
 
 
 @composite("_contrib_quantized_concat", outputs=3, names=OF_CODES, input_dtypes=INPUTS)
-def quantized_concat(*data, dim: Int = 1):
+def quantized_concat(*data: Value, dim: Int = 1) -> Sequence[Value]:
     """Codes joined along an axis, those of the widest range, uint8 if all are: n arrays, then min and max of each."""
     n = len(data) // 3
     arrays, lows, highs = data[:n], data[n::2], data[n + 1 :: 2]
@@ -273,8 +298,16 @@ def quantized_concat(*data, dim: Int = 1):
 
 @composite("_contrib_quantized_elemwise_add", outputs=3, names=OF_CODES, input_dtypes=INPUTS)
 def quantized_elemwise_add(
-    lhs, rhs, lhs_min, lhs_max, rhs_min, rhs_max, *, min_calib_range: OptFloat = None, max_calib_range: OptFloat = None
-):
+    lhs: Value,
+    rhs: Value,
+    lhs_min: Value,
+    lhs_max: Value,
+    rhs_min: Value,
+    rhs_max: Value,
+    *,
+    min_calib_range: OptFloat = None,
+    max_calib_range: OptFloat = None,
+) -> Sequence[Value]:
     """The sum of codes: int8 codes of the calibrated range, or int32 codes of the sum of both ranges."""
     left, right = _reach(lhs_min, lhs_max), _reach(rhs_min, rhs_max)
     total = F.broadcast_add(_meaning(lhs, left, "float64"), _meaning(rhs, right, "float64"))
@@ -288,9 +321,9 @@ def quantized_elemwise_add(
     input_dtypes=INPUTS,
 )
 def quantized_elemwise_mul(
-    lhs, rhs, lhs_min, lhs_max, rhs_min, rhs_max, *, min_calib_range: OptFloat = None, max_calib_range: OptFloat = None,
-    enable_float_output: Bool = False,
-):  # fmt: skip
+    lhs: Value, rhs: Value, lhs_min: Value, lhs_max: Value, rhs_min: Value, rhs_max: Value, *,
+    min_calib_range: OptFloat = None, max_calib_range: OptFloat = None, enable_float_output: Bool = False,
+) -> Value | Sequence[Value]:  # fmt: skip
     """The product of codes: float32 numbers, int8 codes of the calibrated range, or int32 codes."""
     left, right = _reach(lhs_min, lhs_max), _reach(rhs_min, rhs_max)
     if enable_float_output or min_calib_range is not None:
@@ -312,10 +345,11 @@ def quantized_elemwise_mul(
     initial=MOVING,
 )
 def quantized_batch_norm(
-    data, gamma, beta, moving_mean, moving_var, min_data, max_data, *, eps: Float = 1e-3, momentum: Float = 0.9,
-    fix_gamma: Bool = True, use_global_stats: Bool = False, output_mean_var: Bool = False, axis: Int = 1,
-    cudnn_off: Bool = False, min_calib_range: OptFloat = None, max_calib_range: OptFloat = None,
-):  # fmt: skip
+    data: Value, gamma: Value, beta: Value, moving_mean: Value, moving_var: Value, min_data: Value, max_data: Value, *,
+    eps: Float = 1e-3, momentum: Float = 0.9, fix_gamma: Bool = True, use_global_stats: Bool = False,
+    output_mean_var: Bool = False, axis: Int = 1, cudnn_off: Bool = False, min_calib_range: OptFloat = None,
+    max_calib_range: OptFloat = None,
+) -> Sequence[Value]:  # fmt: skip
     """BatchNorm of codes with the running statistics, as int8 codes of the calibrated range.
 
     As in MXNet gamma counts whatever fix_gamma says, codes of uint8 become those of int8 first, and oneDNN divides by
@@ -338,16 +372,16 @@ def quantized_batch_norm(
 
 
 @infer(quantized_batch_norm)
-def _quantized_batch_norm_shapes(shapes, attrs):
+def _quantized_batch_norm_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
     for name in ("gamma", "beta", "moving_mean", "moving_var"):
         shapes[name] = (shapes["data"][attrs["axis"]],)
 
 
 @composite("_contrib_quantized_embedding", row_gradient=rows_if_asked, outputs=3, names=OF_CODES, input_dtypes=INPUTS)
 def quantized_embedding(
-    data, weight, min_weight, max_weight, *, input_dim: Positive, output_dim: Positive, dtype: DType = "float32",
-    sparse_grad: Bool = False,
-):  # fmt: skip
+    data: Value, weight: Value, min_weight: Value, max_weight: Value, *, input_dim: Positive, output_dim: Positive,
+    dtype: DType = "float32", sparse_grad: Bool = False,
+) -> Sequence[Value]:  # fmt: skip
     """The rows of codes that data names, in the same range."""
     rows = F.Embedding(data, _real(weight), input_dim=input_dim, output_dim=output_dim)
     return [F.Cast(rows, dtype=dtype_name(weight.dtype)), F._copy(min_weight), F._copy(max_weight)]
@@ -363,13 +397,15 @@ def quantized_embedding(
     calibrated="results",
 )
 def fused_conv(
-    data, weight, bias=None, gamma=None, beta=None, moving_mean=None, moving_var=None, addend=None, data_min=None,
-    data_max=None, addend_min=None, addend_max=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (),
-    pad: Shape = (), num_filter: Int, num_group: Int = 1, no_bias: Bool = False, layout: OptStr = None,
-    eps: Float = 1e-3, fix_gamma: Bool = True, with_bn: Bool = False, with_act: Bool = False, with_sum: Bool = False,
+    data: Value, weight: Value, bias: Value | None = None, gamma: Value | None = None, beta: Value | None = None,
+    moving_mean: Value | None = None, moving_var: Value | None = None, addend: Input = None,
+    data_min: Value | None = None, data_max: Value | None = None, addend_min: Value | None = None,
+    addend_max: Value | None = None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (),
+    num_filter: Int, num_group: Int = 1, no_bias: Bool = False, layout: OptStr = None, eps: Float = 1e-3,
+    fix_gamma: Bool = True, with_bn: Bool = False, with_act: Bool = False, with_sum: Bool = False,
     with_postsum_act: Bool = False, quantized: Bool = False, min_calib_range: OptFloat = None,
     max_calib_range: OptFloat = None,
-):  # fmt: skip
+) -> Value | Sequence[Value]:  # fmt: skip
     """A convolution, BatchNorm, sum and rectifier as one, for inference: what MXNet's quantization makes of them.
 
     Weights and statistics are float32. Of codes and their range (`quantized`) it gives codes of the calibrated range,
@@ -411,7 +447,8 @@ def fused_conv(
     low, high = (F.zeros_like(data_min) + end for end in (min_calib_range, max_calib_range))
     reach = np.float32(max(abs(min_calib_range), abs(max_calib_range)))
     scale = float(np.float32(WIDE[kind]) / reach) if reach else TOP
-    scales, sums, most = F.broadcast_div(scale / data_scale, scales), (), LIMITS[kind][1]
+    scales, most = F.broadcast_div(scale / data_scale, scales), LIMITS[kind][1]
+    sums: tuple[Value, ...] = ()
     if with_sum:
         meaning = scale / _scale(_wide(addend), _reach(addend_min, addend_max))
         sums = addend, _spread(meaning, addend)
@@ -420,7 +457,7 @@ def fused_conv(
 
 
 @takes(fused_conv)
-def _fused_conv_takes(attrs):
+def _fused_conv_takes(attrs: Attrs) -> list[str]:
     names = {
         "bias": not attrs["no_bias"],
         **dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), attrs["with_bn"]),
@@ -432,7 +469,7 @@ def _fused_conv_takes(attrs):
 
 
 @infer(fused_conv)
-def _fused_conv_shapes(shapes, attrs):
+def _fused_conv_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
     channels = shapes["data"][1] // attrs["num_group"]
     shapes["weight"] = (attrs["num_filter"], channels, *attrs["kernel"])
     for name in ("bias", "gamma", "beta", "moving_mean", "moving_var"):
@@ -441,11 +478,12 @@ def _fused_conv_shapes(shapes, attrs):
 
 @composite("_sg_mkldnn_fully_connected", when={"bias": ("no_bias", False)}, input_dtypes=NUMBERS)
 def fused_fully_connected(
-    data, weight, bias=None, data_min=None, data_max=None, *, num_hidden: Int, no_bias: Bool = False,
-    flatten: Bool = True, act_type: Annotated[str, Choice("relu", "sigmoid", "softrelu", "softsign", "tanh")] = "relu",
+    data: Value, weight: Value, bias: Input = None, data_min: Input = None, data_max: Value | None = None, *,
+    num_hidden: Int, no_bias: Bool = False, flatten: Bool = True,
+    act_type: Annotated[str, Choice("relu", "sigmoid", "softrelu", "softsign", "tanh")] = "relu",
     with_eltwise: Bool = False, quantized: Bool = False, enable_float_output: Bool = False,
     channel_wise_quantize: Bool = False,
-):  # fmt: skip
+) -> Value:  # fmt: skip
     """A fully connected layer and the activation behind it as one, for inference: numbers of numbers, or of codes.
 
     Weights are float32. Of codes and their range (`quantized`, with `enable_float_output`), the weights become int8
@@ -469,19 +507,19 @@ def fused_fully_connected(
 
 
 @takes(fused_fully_connected)
-def _fused_fully_connected_takes(attrs):
+def _fused_fully_connected_takes(attrs: Attrs) -> list[str]:
     names = {"bias": not attrs["no_bias"], **dict.fromkeys(("data_min", "data_max"), attrs["quantized"])}
     return [name for name in fused_fully_connected.inputs if names.get(name, True)]
 
 
 @infer(fused_fully_connected)
-def _fused_fully_connected_shapes(shapes, attrs):
+def _fused_fully_connected_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
     shape = shapes["data"]
     shapes["weight"] = (attrs["num_hidden"], math.prod(shape[1:]) if attrs["flatten"] else shape[-1])
     shapes["bias"] = (attrs["num_hidden"],)
 
 
-def _codes_by_output(weight, bias, data_scale):
+def _codes_by_output(weight: Value, bias: Input, data_scale: Value) -> tuple[Value, Any, Value]:
     """Codes of weights (outputs, inputs) and of the bias that fits sums of their products,
     and the scales of the weights.
     """
@@ -492,7 +530,7 @@ def _codes_by_output(weight, bias, data_scale):
     return _codes(weight, "int8", F.expand_dims(scales, axis=1)), bias, scales
 
 
-def _codes_of_one_range(weight, bias, data_scale):
+def _codes_of_one_range(weight: Value, bias: Input, data_scale: Value) -> tuple[Value, Any, Value]:
     """As `_codes_by_output`, with weights of one range, and a bias that was put on int8 codes before.
 
     Halves go away from 0.
@@ -511,38 +549,38 @@ def _codes_of_one_range(weight, bias, data_scale):
     return codes, bias, scale
 
 
-def _need_ends(name: str, last, no_bias: bool) -> None:
+def _need_ends(name: str, last: Value | None, no_bias: bool) -> None:
     if last is None:
         wanted = 6 if no_bias else 9
         raise MXNetError(f"{name}: {wanted} arrays are needed with no_bias={no_bias}, ends of ranges included")
 
 
-def _without_bias(op) -> list[str]:
+def _without_bias(op: Operator) -> list[str]:
     return [name for name in op.inputs if "bias" not in name]
 
 
-def _infer_ends(shapes) -> None:
+def _infer_ends(shapes: Attrs) -> None:
     """Each end of a range is an array of one."""
     for name in ("data", "weight", "bias"):
         shapes[f"min_{name}"] = shapes[f"max_{name}"] = (1,)
 
 
-def _real(x):
+def _real(x: Value) -> Value:
     return F.Cast(x, dtype="float32")
 
 
-def _meaning(x, reach, dtype: str = "float32"):
+def _meaning(x: Value, reach: Value, dtype: str = "float32") -> Value:
     """The numbers that codes of a range stand for."""
     number = F.Cast(reach, dtype=dtype) / _wide(x)
     return F.broadcast_mul(F.Cast(x, dtype=dtype), _spread(number, x))
 
 
-def _wide(codes) -> float:
+def _wide(codes: Value) -> float:
     """The largest code of their type."""
     return WIDE[_kind(codes)]
 
 
-def _kind(codes) -> str:
+def _kind(codes: Value) -> str:
     """The type of codes; MXNetError for arrays that hold none."""
     kind = dtype_name(codes.dtype)
     if kind not in WIDE:
@@ -550,16 +588,16 @@ def _kind(codes) -> str:
     return kind
 
 
-def _ends(reach) -> list:
+def _ends(reach: Value) -> list[Any]:
     return [F.negative(reach), reach]
 
 
-def _given_ends(reach, low: float, high: float) -> list:
+def _given_ends(reach: Value, low: float, high: float) -> list[Any]:
     nothing = F.zeros_like(reach)
     return [nothing + low, nothing + high]
 
 
-def _result(y, reach, low, high) -> list:
+def _result(y: Value, reach: Value, low: float | None, high: float | None) -> list[Any]:
     """Numbers as int8 codes of a calibrated range, or as int32 codes of the range that reaches as far as `reach`."""
     if low is not None and high is not None:
         return [_codes(y * _calibrated_scale(low, high), "int8", nan=0.0), *_given_ends(reach, low, high)]
@@ -567,7 +605,7 @@ def _result(y, reach, low, high) -> list:
     return [F.Cast(F.clip(scaled, a_min=-TOP - 1.0, a_max=TOP), dtype="int32"), *_ends(reach)]
 
 
-def _calibrated(data, low, high):
+def _calibrated(data: Value, low: float | None, high: float | None) -> tuple[Value, Value]:
     """The range as one-element arrays."""
     if low is None or high is None:
         return F.min(data), F.max(data)
@@ -575,11 +613,11 @@ def _calibrated(data, low, high):
     return one + low, one + high
 
 
-def _reach(low, high):
+def _reach(low: Value | None, high: Value | None) -> Value:
     return F.broadcast_maximum(F.abs(low), F.abs(high))
 
 
-def _range(kind, reach, low, high):
+def _range(kind: str, reach: Value, low: Value, high: Value) -> tuple[Value, ...]:
     return (F.negative(reach), F._bridge(reach)) if kind == "int8" else (F._bridge(low), F._bridge(high))
 
 
@@ -589,12 +627,12 @@ def _calibrated_scale(low: float, high: float) -> float:
     return WIDE["int8"] / reach if reach else math.inf
 
 
-def _scale(largest: float, reach):
+def _scale(largest: float, reach: Value) -> Value:
     """Codes a number; 2^31 - 1 for a range of nothing, so that layers on its codes give their bias."""
     return F.where(reach == 0.0, F.zeros_like(reach) + TOP, largest / reach)
 
 
-def _codes(data, kind, *rest, most=None, nan=None):
+def _codes(data: Value, kind: str, *rest: Value, most: float | None = None, nan: float | None = None) -> Value:
     """Codes nearest to data [* scale [+ addend * meaning]], up to `most`.
 
     What is not a number, as 0 in a range of nothing, is `nan`: by default 127 of int8 and 0 of uint8.
@@ -604,6 +642,6 @@ def _codes(data, kind, *rest, most=None, nan=None):
     return F._codes(data, *rest, low=low, high=high if most is None else most, nan=nan, out_type=kind)
 
 
-def _spread(number, data):
+def _spread(number: Value, data: Value) -> Value:
     """A one-element array with as many axes as data."""
     return F.Reshape(number, shape=(1,) * data.ndim)

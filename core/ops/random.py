@@ -1,15 +1,18 @@
 """Samplers. Every draw takes one key of the random state of its context."""
 
 import math
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 from core import kernels, storage
 from core.base import MXNetError
+from core.context import Context
 from core.kernels import formula as f
 from core.kernels.formula import Formula
 from core.ops.attributes import Bool, DType, FewDTypes, Float, Int, Shape
 from core.ops.registry import F, composite, gradient, operator
 from core.ops.relations import DRAWN, FIRST
+from core.ops.values import Attrs, Dtype, Gradients, Tensor, Value
 
 K = kernels.random
 Real = Annotated[str | None, FewDTypes("float16", "float32", "float64", "bfloat16")]
@@ -21,11 +24,11 @@ PROBABILITY = (lambda v: 0 < v <= 1, "above 0 and at most 1")
 ANY = (lambda v: True, "")
 
 
-def _kind(dtype, default="float32"):
+def _kind(dtype: str | None, default: str = "float32") -> Dtype:
     return kernels.torch_dtype(default if dtype in (None, "None") else dtype)
 
 
-def _enter(name, sampler, parameters):
+def _enter(name: str, sampler: Callable[..., Any], parameters: list[tuple[Any, ...]]) -> None:
     """`_random_NAME(params, shape, dtype)`, `_sample_NAME(arrays, shape)` and `_random_NAME_like(data)`.
 
     Parameters: (name, default, (what holds of fixed values, in words)); the type of the default is theirs.
@@ -37,7 +40,7 @@ def _enter(name, sampler, parameters):
     given = ", ".join(names)
     arrays = ["mu", "sigma"] if name == "normal" else names  # MXNet's words for them
 
-    def check(*fixed):
+    def check(*fixed: float) -> None:
         for (parameter, _, (holds, words)), value in zip(parameters, fixed, strict=True):
             if not holds(value):
                 raise MXNetError(f"random {name}: {parameter} has to be {words}, given {value}")
@@ -62,7 +65,7 @@ def sample({", ".join(arrays)}, *, shape: Shape = (), dtype: Real = None, key=No
     wide = [kernels.shape.expand(a.reshape(tuple(a.shape) + (1,) * len(shape)), full) for a in arrays]
     return sampler(full, *wide, _kind(dtype, kernels.dtype_name(first) if first.is_floating_point() else "float32"), first.device, key)
 '''
-    scope = {
+    scope: Attrs = {
         "Float": Float, "Int": Int, "Shape": Shape, "Real": Real, "sampler": sampler, "_kind": _kind, "storage": storage,
         "kernels": kernels, "check": check,
     }  # fmt: skip
@@ -73,7 +76,7 @@ def sample({", ".join(arrays)}, *, shape: Shape = (), dtype: Real = None, key=No
     operator(f"_sample_{name}", aliases=(f"sample_{name}",), rng=True, memory="new", shape=DRAWN)(scope["sample"])
 
 
-def _inverse(rate):
+def _inverse(rate: Any) -> Any:
     return 1.0 / rate if isinstance(rate, float) else F.reciprocal.forward(rate)
 
 
@@ -91,7 +94,9 @@ _enter(
 
 
 @operator("_random_randint", aliases=("random_randint",), rng=True, dtype="int32")
-def randint(*, low: Int, high: Int, shape: Shape = (), ctx=None, dtype: Whole = None, key=None):
+def randint(
+    *, low: Int, high: Int, shape: Shape = (), ctx: Context | None = None, dtype: Whole = None, key: int | None = None
+) -> Any:
     """Integers from low to high (exclusive)."""
     if low >= high:
         raise MXNetError(f"randint: low {low} is not below high {high}")
@@ -99,7 +104,9 @@ def randint(*, low: Int, high: Int, shape: Shape = (), ctx=None, dtype: Whole = 
 
 
 @operator("_random_bernoulli", rng=True)
-def bernoulli(*, prob: Float, shape: Shape = (), dtype: DType = "float32", ctx=None, key=None):
+def bernoulli(
+    *, prob: Float, shape: Shape = (), dtype: DType = "float32", ctx: Context | None = None, key: Any = None
+) -> Tensor:
     """1 with probability prob, else 0."""
     return K.bernoulli(shape or (1,), prob, kernels.torch_dtype(dtype), storage.device(ctx), key)
 
@@ -108,29 +115,29 @@ _SLOPE = Formula.of(f.gamma_slope, name="gamma_slope")
 
 
 @operator("_gamma_slope", memory="new")
-def gamma_slope(alpha, sample):
+def gamma_slope(alpha: Tensor, sample: Tensor) -> Tensor:
     """The derivative of standard gamma samples by their shapes alpha, their quantiles held."""
     return kernels.pointwise.pointwise(_SLOPE, (alpha, sample), (), sample.dtype)
 
 
 @gradient(gamma_slope)
-def _gamma_slope_gradient(head):
+def _gamma_slope_gradient(head: Value) -> Gradients:
     raise MXNetError("gamma samples are differentiable once: their derivative by the shape has no formula for its own")
 
 
 @operator("_gamma_of_shape", memory="new")
-def gamma_of_shape(alpha, sample):
+def gamma_of_shape(alpha: Tensor, sample: Tensor) -> Tensor:
     """Standard gamma samples as functions of their shapes: implicit reparametrisation (Figurnov et al., 2018)."""
     return kernels.shape.clone(sample)
 
 
 @gradient(gamma_of_shape)
-def _gamma_of_shape_gradient(head, alpha, out):
+def _gamma_of_shape_gradient(head: Value, alpha: Value, out: Value) -> Gradients:
     return [head * F._gamma_slope(alpha, out), None]
 
 
 @operator("_multinomial", rng=True, memory="new")
-def _multinomial(data, *, count: Int, dtype: DType = "int32", key=None):
+def _multinomial(data: Tensor, *, count: Int, dtype: DType = "int32", key: int | None = None) -> Tensor:
     """`count` draws from each row of probabilities."""
     return kernels.cast(K.multinomial(data, count, key), dtype)
 
@@ -141,7 +148,9 @@ def _multinomial(data, *, count: Int, dtype: DType = "int32", key=None):
     outputs=lambda attrs: 1 + bool(attrs["get_prob"]),
     unnamed=True,
 )
-def sample_multinomial(data, *, shape: Shape = (), get_prob: Bool = False, dtype: DType = "int32"):
+def sample_multinomial(
+    data: Value, *, shape: Shape = (), get_prob: Bool = False, dtype: DType = "int32"
+) -> Value | Sequence[Value]:
     """Draws from categorical distributions; with get_prob also the log probabilities of what was drawn."""
     count = 1
     for n in shape:
@@ -156,7 +165,7 @@ def sample_multinomial(data, *, shape: Shape = (), get_prob: Bool = False, dtype
 
 
 @operator("_shuffle", aliases=("shuffle",), rng=True, memory="new", shape=FIRST, unnamed=True)
-def shuffle(data, *, key=None):
+def shuffle(data: Tensor, *, key: int | None = None) -> Tensor:
     """The data in a random order along its first axis."""
     return kernels.index.take(data, K.permutation(data.shape[0], data.device, key), 0)
 
@@ -164,7 +173,7 @@ def shuffle(data, *, key=None):
 # ---------------------------------------------------------------------------------------------- densities
 
 
-def _enter_density(name, parameters, log_density):
+def _enter_density(name: str, parameters: list[str], log_density: Callable[..., Any]) -> None:
     """`random_pdf_NAME(sample, parameters, is_log)`: rows of samples under the parameters of each row."""
     source = f'''
 def density(sample, {", ".join(parameters)}, *, is_log: Bool = False):
@@ -173,27 +182,27 @@ def density(sample, {", ".join(parameters)}, *, is_log: Bool = False):
     log = log_density(sample, *wide)
     return log if is_log else F.exp(log)
 '''
-    scope = {"Bool": Bool, "F": F, "log_density": log_density}
+    scope: Attrs = {"Bool": Bool, "F": F, "log_density": log_density}
     exec(source, scope)
     composite(f"_random_pdf_{name}", aliases=(f"random_pdf_{name}",))(scope["density"])
 
 
-def _normal_log(x, mu, sigma):
+def _normal_log(x: Value, mu: Value, sigma: Value) -> Value:
     z = F.broadcast_div(F.broadcast_sub(x, mu), sigma)
     return F.broadcast_sub(F.square(z) * -0.5 - 0.5 * math.log(2.0 * math.pi), F.log(sigma))
 
 
-def _gamma_log(x, alpha, beta):
+def _gamma_log(x: Value, alpha: Value, beta: Value) -> Value:
     constant = alpha * F.log(beta) - F.gammaln(alpha)
     return F.broadcast_add(F.broadcast_mul(alpha - 1.0, F.log(x)) - F.broadcast_mul(x, beta), constant)
 
 
-def _poisson_log(x, lam):
+def _poisson_log(x: Value, lam: Value) -> Value:
     x = F.BlockGrad(x)  # counts have no derivative
     return F.broadcast_sub(F.broadcast_mul(x, F.log(lam)) - F.gammaln(x + 1.0), lam)
 
 
-def _negative_binomial_log(x, k, p):
+def _negative_binomial_log(x: Value, k: Value, p: Value) -> Value:
     x = F.BlockGrad(x)
     rows = F.gammaln(F.broadcast_add(x, k)) - F.gammaln(x + 1.0) + F.broadcast_mul(x, F.log(1.0 - p))
     return F.broadcast_add(rows, k * F.log(p) - F.gammaln(k))
@@ -212,7 +221,7 @@ _enter_density(
 
 
 @composite("_random_pdf_dirichlet", aliases=("random_pdf_dirichlet",))
-def dirichlet_density(sample, alpha, *, is_log: Bool = False):
+def dirichlet_density(sample: Value, alpha: Value, *, is_log: Bool = False) -> Value:
     """The density (or its logarithm) of the Dirichlet distribution at the samples of each row."""
     wide = F.expand_dims(alpha, axis=alpha.ndim - 1) if sample.ndim > alpha.ndim else alpha  # several samples per row
     constant = F.gammaln(F.sum(wide, axis=-1)) - F.sum(F.gammaln(wide), axis=-1)

@@ -2,23 +2,25 @@
 
 import functools
 import math
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 from core import kernels
 from core.base import MXNetError
 from core.kernels.row_program import ROW
 from core.ops.attributes import Axis, Bool, Choice, Float, Int, OptDType, OptInt, Shape
-from core.ops.registry import F, composite, gradient, operator, specialize, tell
+from core.ops.registry import F, Operator, composite, gradient, operator, specialize, tell
 from core.ops.relations import FIRST, Only
 from core.ops.rows import by_rows, row_max, row_mean, row_min, summed
 from core.ops.shape import normal_axes, normal_axis
 from core.ops.storage_types import Told
+from core.ops.values import Attrs, Gradients, Namespace, Node, Tensor, Value
 
 K = kernels.reduce
 
 
 @functools.lru_cache(4096)
-def reduction_axes(axis, exclude: bool, ndim: int, name: str) -> tuple[int, ...]:
+def reduction_axes(axis: tuple[int, ...] | None, exclude: bool, ndim: int, name: str) -> tuple[int, ...]:
     """The axes that go away: those given (None or (): all), or with `exclude` all others."""
     axes = normal_axes(axis if axis != () else None, ndim, name)
     if len(set(axes)) != len(axes):
@@ -26,13 +28,13 @@ def reduction_axes(axis, exclude: bool, ndim: int, name: str) -> tuple[int, ...]
     return tuple(a for a in range(ndim) if a not in axes) if exclude and axis not in (None, ()) else tuple(sorted(axes))
 
 
-def at_least_one_axis(tensor):
+def at_least_one_axis(tensor: Tensor) -> Tensor:
     """The nd face has no arrays without axes."""
     return tensor if tensor.dim() else tensor.unsqueeze(0)  # not in place: a plan is made of what the kernel gave
 
 
 @functools.lru_cache(4096)
-def kept_shape(shape, axes) -> tuple[int, ...]:
+def kept_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
     """The shape of a reduction that keeps its axes with length 1."""
     return tuple(1 if i in axes else n for i, n in enumerate(shape))
 
@@ -40,7 +42,7 @@ def kept_shape(shape, axes) -> tuple[int, ...]:
 _FLOAT16, _BOOL = map(kernels.torch_dtype, ("float16", "bool"))
 
 
-def _mean(data, axes, keepdims):
+def _mean(data: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     """The sum in the data's own type, then divided: a float16 sum may overflow, as in MXNet."""
     if data.dtype is not _FLOAT16 and data.dtype is not _BOOL:
         return K.mean(data, axes, keepdims)
@@ -50,10 +52,10 @@ def _mean(data, axes, keepdims):
     return F._mul_scalar.forward(K.sum(data, axes, keepdims), scalar=1.0 / max(count, 1))
 
 
-def _enter(name, aliases=()):
+def _enter(name: str, aliases: tuple[str, ...] = ()) -> Operator:
     kernel = _mean if name == "mean" else getattr(K, name)
 
-    def reduction(data, *, axis: Axis = None, keepdims: Bool = False, exclude: Bool = False):
+    def reduction(data: Tensor, *, axis: Axis = None, keepdims: Bool = False, exclude: Bool = False) -> Tensor:
         axes = reduction_axes(axis, exclude, data.dim(), name)
         return at_least_one_axis(kernel(data, axes, keepdims))
 
@@ -63,12 +65,12 @@ def _enter(name, aliases=()):
     return op
 
 
-def _bound(kernel, attrs, name):
+def _bound(kernel: Callable[..., Any], attrs: Namespace, name: str) -> Callable[..., Any]:
     """A reduction with its attributes, which remembers the axes for each number of them."""
     axis, exclude, keepdims = attrs.axis, attrs.exclude, attrs.keepdims
     known: dict[int, tuple[int, ...]] = {}
 
-    def run(data):
+    def run(data: Tensor) -> Tensor:
         n = data.dim()
         axes = known.get(n)
         if axes is None:
@@ -88,48 +90,48 @@ nansum = _enter("nansum")
 nanprod = _enter("nanprod")
 
 
-def _reduced(shape, attrs):
+def _reduced(shape: tuple[int, ...], attrs: Namespace) -> tuple[int, ...]:
     """The axes that went away."""
     return reduction_axes(attrs.axis, getattr(attrs, "exclude", False), len(shape), "reduction")
 
 
-def _spread(head, shape, attrs):
+def _spread(head: Value, shape: tuple[int, ...], attrs: Namespace) -> Value:
     """The head with its axes put back, ready to broadcast against the data."""
     return F._reshape_to(head, shape=kept_shape(shape, _reduced(shape, attrs)))
 
 
 @operator("_repeat_over")
-def _repeat_over(data, *, axes: Shape, shape: Shape):
+def _repeat_over(data: Tensor, *, axes: Shape, shape: Shape) -> Tensor:
     """The data repeated to `shape` over the axes, which it may lack: the adjoint of a sum."""
     return kernels.shape.expand(kernels.shape.reshape(data, kept_shape(shape, axes)), shape)
 
 
 @gradient(_repeat_over)
-def _repeat_over_gradient(head, data_shape, attrs):
+def _repeat_over_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     return [F._reshape_to(F._sum_to(head, shape=kept_shape(attrs.shape, attrs.axes)), shape=data_shape)]
 
 
 @gradient(sum_)
-def _sum_gradient(head, data_shape, attrs):
+def _sum_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     return [F._repeat_over.typed(head, axes=_reduced(data_shape, attrs), shape=data_shape)]
 
 
 @gradient(mean)
-def _mean_gradient(head, data_shape, attrs):
+def _mean_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     axes = _reduced(data_shape, attrs)
     count = math.prod(data_shape[a] for a in axes)
     return [F._repeat_over.typed(head * (1.0 / count if count else 0.0), axes=axes, shape=data_shape)]
 
 
 @gradient(prod)
-def _prod_gradient(head, data, out, data_shape, attrs):
+def _prod_gradient(head: Value, data: Value, out: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     head = _spread(head, data_shape, attrs)
     out = _spread(out, data_shape, attrs)
     return [F.broadcast_div(F.broadcast_mul(head, out), data)]
 
 
 @gradient(nanprod)
-def _nanprod_gradient(head, data, out, data_shape, attrs):
+def _nanprod_gradient(head: Value, data: Value, out: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     head = _spread(head, data_shape, attrs)
     out = _spread(out, data_shape, attrs)
     grad = F.broadcast_div(F.broadcast_mul(head, out), data)
@@ -137,15 +139,15 @@ def _nanprod_gradient(head, data, out, data_shape, attrs):
 
 
 @gradient(nansum)
-def _nansum_gradient(head, data, data_shape, attrs):
+def _nansum_gradient(head: Value, data: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     head = _spread(head, data_shape, attrs)
     grad = F._broadcast_from(head, shape=data_shape)
     return [F.where(F.broadcast_equal(data, data), grad, F.zeros_like(grad))]
 
 
-def _extremum_rule(op):
+def _extremum_rule(op: Operator) -> Any:
     @gradient(op)
-    def _op_gradient(head, data, out, data_shape, attrs):
+    def _op_gradient(head: Value, data: Value, out: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
         head = _spread(head, data_shape, attrs)
         out = _spread(out, data_shape, attrs)
         return [F.broadcast_mul(F.broadcast_equal(data, out), head)]
@@ -156,7 +158,9 @@ _extremum_rule(min_)
 
 
 @operator("norm", memory="new", unnamed=True)
-def norm(data, *, ord: Int = 2, axis: Axis = None, out_dtype: OptDType = None, keepdims: Bool = False):
+def norm(
+    data: Tensor, *, ord: Int = 2, axis: Axis = None, out_dtype: OptDType = None, keepdims: Bool = False
+) -> Tensor:
     """The l1 or l2 norm over the given axes."""
     if ord not in (1, 2):
         raise MXNetError(f"norm: ord {ord} is not 1 or 2")
@@ -165,7 +169,9 @@ def norm(data, *, ord: Int = 2, axis: Axis = None, out_dtype: OptDType = None, k
 
 
 @gradient(norm)
-def _norm_gradient(head, data, out, data_shape, data_dtype, attrs):
+def _norm_gradient(
+    head: Value, data: Value, out: Value, data_shape: tuple[int, ...], data_dtype: str, attrs: Namespace
+) -> Gradients:
     head = _spread(head, data_shape, attrs)
     out = _spread(out, data_shape, attrs)
     other = attrs.out_dtype not in (None, data_dtype)  # the type of the norm
@@ -178,10 +184,10 @@ def _norm_gradient(head, data, out, data_shape, data_dtype, attrs):
 _BOOL = kernels.torch_dtype("bool")
 
 
-def _enter_place(name):
+def _enter_place(name: str) -> Operator:
     kernel = getattr(K, name)
 
-    def positions(data, *, axis: OptInt = None, keepdims: Bool = False):
+    def positions(data: Tensor, *, axis: OptInt = None, keepdims: Bool = False) -> Tensor:
         if data.dtype is _BOOL:
             raise MXNetError(f"{name}: arrays of bool are not accepted; convert with astype")
         if axis is None:
@@ -200,13 +206,13 @@ argmin = _enter_place("argmin")
 
 
 @operator("argmax_channel", memory="new", unnamed=True, dtype="float32")
-def argmax_channel(data):
+def argmax_channel(data: Tensor) -> Tensor:
     """The index of the maximum along axis 1, in the data's type."""
     return K.argmax(data, 1, False, data.dtype)
 
 
 @operator("cumsum", aliases=("_np_cumsum",), memory="new", shape=Only(lambda attrs: attrs["axis"] is not None, FIRST))
-def cumsum(a, *, axis: OptInt = None, dtype: OptDType = None):
+def cumsum(a: Tensor, *, axis: OptInt = None, dtype: OptDType = None) -> Tensor:
     """Running sums along an axis, counted from the front (of the flat data by default); those of bool are int64."""
     if axis is None:
         a, axis = kernels.shape.reshape(a, (a.numel(),)), 0
@@ -218,14 +224,14 @@ def cumsum(a, *, axis: OptInt = None, dtype: OptDType = None):
 
 
 @gradient(cumsum)
-def _cumsum_gradient(head, a_shape, a_dtype, attrs):
+def _cumsum_gradient(head: Value, a_shape: tuple[int, ...], a_dtype: str, attrs: Namespace) -> Gradients:
     axis = 0 if attrs.axis is None else attrs.axis
     back = F.reverse(F.cumsum(F.reverse(head, axis=axis), axis=axis), axis=axis)
     return [F._reshape_to(back, shape=a_shape).astype(a_dtype, copy=False)]
 
 
 @operator("moments", outputs=2, memory="new")
-def moments(data, *, axes: Axis = None, keepdims: Bool = False):
+def moments(data: Tensor, *, axes: Axis = None, keepdims: Bool = False) -> Tensor | tuple[Tensor, ...]:
     """Mean and biased variance over the given axes; those of integers are integers."""
     axes = reduction_axes(axes, False, data.dim(), "moments")
     if data.is_floating_point():
@@ -237,7 +243,9 @@ def moments(data, *, axes: Axis = None, keepdims: Bool = False):
 
 
 @gradient(moments)
-def _moments_gradient(head, head1, data, out, data_shape, attrs):
+def _moments_gradient(
+    head: Value, head1: Value, data: Value, out: Value, data_shape: tuple[int, ...], attrs: Namespace
+) -> Gradients:
     axes = reduction_axes(attrs.axes, False, len(data_shape), "moments")
     kept = kept_shape(data_shape, axes)
     count = 1
@@ -248,21 +256,21 @@ def _moments_gradient(head, head1, data, out, data_shape, attrs):
     return [F.broadcast_add(spread, head) * (1.0 / max(1, count))]
 
 
-def _square_sum_storage(stypes, attrs):
+def _square_sum_storage(stypes: Sequence[str], attrs: Attrs) -> str:
     by_rows = list(stypes) == ["row_sparse"] and attrs["keepdims"] and attrs["axis"] in (1, (1,))
     return "row_sparse" if by_rows else "default"
 
 
 @composite("square_sum", aliases=("_square_sum",), storage=Told(_square_sum_storage))
-def square_sum(data, *, axis: Axis = None, keepdims: Bool = False, exclude: Bool = False):
+def square_sum(data: Value, *, axis: Axis = None, keepdims: Bool = False, exclude: Bool = False) -> Value:
     """The sum of squares over the given axes."""
     return F.sum(F.square(data), axis=axis, keepdims=keepdims, exclude=exclude)
 
 
 @composite("L2Normalization", real=True)
 def l2_normalization(
-    data, *, eps: Float = 1e-10, mode: Annotated[str, Choice("channel", "instance", "spatial")] = "instance"
-):
+    data: Value, *, eps: Float = 1e-10, mode: Annotated[str, Choice("channel", "instance", "spatial")] = "instance"
+) -> Value:
     """The data over its l2 norm: of a whole instance, across channels (axis 1), or across space (axes 2 ...)."""
     if mode != "instance" and data.ndim < 3:
         raise MXNetError(f"L2Normalization: mode {mode!r} needs at least three axes, given shape {data.shape}")
@@ -275,14 +283,14 @@ def l2_normalization(
 # ---------------------------------------------------------------------------------------------- by rows
 
 
-def _over_rows(node):
+def _over_rows(node: Node) -> int | None:
     """How many last axes a reduction is over; None for others."""
     rank = len(node.inputs[0].shape)
     axes = reduction_axes(node.attrs["axis"], node.attrs["exclude"], rank, node.op.name)
     return len(axes) if axes and axes == tuple(range(rank - len(axes), rank)) else None
 
 
-def _over_exact_rows(node):
+def _over_exact_rows(node: Node) -> int | None:
     """None, too, for what float16 would overflow in."""
     return None if node.inputs[0].dtype == "float16" else _over_rows(node)
 
@@ -294,7 +302,7 @@ summed(sum_, _over_rows)
 
 
 @tell(_repeat_over, "expansion")
-def _repeated_by_shape(node, apply):
+def _repeated_by_shape(node: Node, apply: Callable[..., Any]) -> list[Node]:
     """Another shape that has the axes that are repeated, and the repetition of what is there."""
     (data,), shape, like = node.inputs, node.attrs["shape"], node.outputs[0]
     whole = kept_shape(shape, node.attrs["axes"])

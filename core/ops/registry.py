@@ -23,7 +23,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from core import kernels
 from core.base import MXNetError, NotAnArray, WrongKind, conversion, nearest
@@ -32,6 +32,7 @@ from core.ops import attributes
 from core.ops.attributes import Attribute
 from core.ops.facts import Facts
 from core.ops.relations import BROADCAST, NONE, SAME
+from core.ops.values import Attrs, Namespace, Tensor, Value
 
 TABLE: dict[str, Operator] = {}
 
@@ -39,9 +40,9 @@ TABLE: dict[str, Operator] = {}
 class Bound(NamedTuple):
     """A function of tensors, and the operator and attributes that a tape records (None: it records the general way)."""
 
-    kernel: Callable | None
+    kernel: Callable[..., Any] | None
     op: Operator | None
-    attrs: dict
+    attrs: Attrs
 
 
 NULL = type("Null", (), {"__repr__": lambda self: "<default>", "__bool__": lambda self: False})()
@@ -54,24 +55,24 @@ class Operator(Facts):
     def __init__(
         self,
         name: str,
-        function: Callable,
+        function: Callable[..., Any],
         *,
-        aliases=(),
-        outputs=1,
-        visible=None,
-        mutates=(),
-        auxiliary=None,
-        rng=False,
-        train=False,
-        reserves=False,
-        overwrites=False,
-        **facts,
-    ):
+        aliases: tuple[str, ...] = (),
+        outputs: Callable[..., Any] | int = 1,
+        visible: Callable[..., Any] | int | None = None,
+        mutates: Sequence[str] = (),
+        auxiliary: tuple[str, ...] | None = None,
+        rng: bool = False,
+        train: bool = False,
+        reserves: bool = False,
+        overwrites: bool = False,
+        **facts: Any,
+    ) -> None:
         super().__init__(**facts)
         self.name, self.aliases, self.doc = name, tuple(aliases), inspect.getdoc(function) or ""
         self.function, self.forward = function, function
         self.composite = False
-        self.special: Callable | None = None  # attributes -> something shorter (see `specialize`)
+        self.special: Callable[..., Any] | None = None  # attributes -> something shorter (see `specialize`)
         self.special_inputs: int | None = None  # how many of the inputs that reads; the others are not given
         self.inputs: list[str] = []
         self.optional: set[str] = set()
@@ -85,18 +86,20 @@ class Operator(Facts):
         self.overwrites = overwrites  # the rule is told the memory that the result goes to (`into`)
         self.reserves = reserves  # the forward rule gives (outputs, what the gradient rule reads as `reserve`)
         self.formula: Formula | None = None
-        self.rule: Callable | None = None
-        self.user_rule: Callable | None = None  # of an autograd.Function
+        self.rule: Callable[..., Any] | None = None
+        self.user_rule: Callable[..., Any] | None = None  # of an autograd.Function
         self.operands_read: Callable[[], list[int]] | None = None  # of a pointwise operator: what its rule reads
         self.count_heads = callable(outputs) or outputs > 1  # the rule sees several heads, zeros where none came
-        self._kept: tuple | None = None
+        self._kept: tuple[Any, ...] | None = None
         self.reads: list[tuple[str, int]] = []
-        self.takes: Callable | None = None  # names of the inputs that it has under some attributes
-        self.infer: Callable | None = None  # fills in the shapes of parameters: infer(shapes, attrs)
-        self.launchers: dict[type, Callable] = {}  # by the class of the first array (see `core.dispatch`)
-        self.scopes: list[dict] = []  # of the functions that `core.dispatch` generated
+        self.takes: Callable[..., Any] | None = None  # names of the inputs that it has under some attributes
+        self.infer: Callable[..., Any] | None = None  # fills in the shapes of parameters: infer(shapes, attrs)
+        self.launchers: dict[type, Callable[..., Any]] = {}  # by the class of the first array (see `core.dispatch`)
+        self.scopes: list[Attrs] = []  # of the functions that `core.dispatch` generated
         self.direct = True  # see `go_direct`
-        self.cast_inputs: Callable | None = None  # mixed precision: (inputs, attrs) -> the inputs in other types
+        self.cast_inputs: Callable[..., Any] | None = (
+            None  # mixed precision: (inputs, attrs) -> the inputs in other types
+        )
         hidden = {"key"} if rng else set()
         hidden |= {"training"} if train else set()
         hidden |= {"into"} if overwrites else set()
@@ -113,7 +116,7 @@ class Operator(Facts):
                 if p.default is None:
                     self.optional.add(p.name)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<operator {self.name}>"
 
     @functools.cached_property
@@ -130,7 +133,7 @@ class Operator(Facts):
         """(position, attribute, value) of the inputs that the operator has under that value alone."""
         return [(self.inputs.index(name), *rule) for name, rule in self.when.items()]
 
-    def check_inputs(self, inputs: Sequence, attrs: dict, complete: bool = True) -> None:
+    def check_inputs(self, inputs: Sequence[Any], attrs: Attrs, complete: bool = True) -> None:
         """MXNetError for an input that the operator does not read under the attributes, or lacks in a complete call."""
         for position, attr, value in self.conditional:
             given = position < len(inputs) and inputs[position] is not None
@@ -157,21 +160,21 @@ class Operator(Facts):
         reads_head = self.formula is not None or any(kind in ("head", "heads") for kind, _ in self.reads)
         return self.user_rule is not None or (self.rule is not None and not reads_head)
 
-    def moves(self, attrs: dict) -> bool:
+    def moves(self, attrs: Attrs) -> bool:
         """Whether the backward pass moves states that an application keeps, whatever gradient comes in: in training."""
         trained = attrs.get("training", False) and not attrs.get("use_global_stats", False)
         return trained and bool(self.mutates) and self.rule is not None
 
-    def __call__(self, *inputs, **attrs):
+    def __call__(self, *inputs: Any, **attrs: Any) -> Value:
         """Applies the operator to values; the result has the kind (nd, np, symbol) of the first one."""
-        launch = self.launchers.get(type(inputs[0]) if inputs else None)
+        launch = self.launchers.get(type(inputs[0])) if inputs else None
         return (launch or self._launcher(inputs))(*inputs, **attrs)
 
-    def typed(self, *inputs, **attrs):
+    def typed(self, *inputs: Any, **attrs: Any) -> Value:
         """Applies the operator with all its attributes, which are of the right types already: for gradient rules."""
         return self._owner(inputs)._apply_operator(self, list(inputs), attrs, None)
 
-    def _launcher(self, inputs: Sequence) -> Callable:
+    def _launcher(self, inputs: Sequence[Any]) -> Callable[..., Any]:
         """The function that applies the operator to values of the kind of the first input."""
         owner = self._owner(inputs)
         makes = getattr(owner, "_launcher", None)  # symbols, and placeholders of parameters, have none
@@ -182,7 +185,7 @@ class Operator(Facts):
             self, list(inputs), self.parse_named(**attrs), out
         )
 
-    def _owner(self, inputs: Sequence):
+    def _owner(self, inputs: Sequence[Any]) -> Any:
         owner = next((x for x in inputs if x is not None), None)
         if owner is None:
             raise TypeError(f"{self.name} needs at least one array; none was given")
@@ -190,7 +193,7 @@ class Operator(Facts):
             raise self.no_array(inputs)
         return owner
 
-    def no_array(self, inputs: Sequence) -> NotAnArray:
+    def no_array(self, inputs: Sequence[Any]) -> NotAnArray:
         """The error for inputs of which one is neither an array nor a symbol."""
         for name, x in zip(self.inputs + self.inputs[-1:] * len(inputs), inputs, strict=False):
             if x is not None and not hasattr(x, "_apply_operator"):
@@ -200,7 +203,7 @@ class Operator(Facts):
                 )
         return NotAnArray(f"{self.name}: its inputs are to be arrays, or symbols; given both")
 
-    def parse(self, given: dict) -> dict:
+    def parse(self, given: Attrs) -> Attrs:
         """Typed attributes from keywords: defaults filled in; errors name operator, attribute and what is accepted."""
         if not self.compares_words:
             return {}
@@ -221,9 +224,9 @@ class Operator(Facts):
                 raise WrongKind(f"{self.name}: attribute {name}={value!r} does not fit: {error}") from None
         return parsed
 
-    def placed(self, given: list, attrs: dict) -> list:
+    def placed(self, given: list[Any], attrs: Attrs) -> list[Any]:
         """Inputs by position, where those that came by position are those that the operator has under the attributes."""
-        names = self.takes(attrs)
+        names = self.inputs if self.takes is None else self.takes(attrs)
         if all(value is None or name in names for name, value in zip(self.inputs, given, strict=True)):
             return given
         values = [value for value in given if value is not None]
@@ -233,13 +236,13 @@ class Operator(Facts):
         return [found.get(name) for name in self.inputs]
 
     @functools.cached_property
-    def parse_positional(self) -> Callable[..., dict]:
+    def parse_positional(self) -> Callable[..., Attrs]:
         """Typed attributes from values in the order of `attrs`; results are remembered and must not be changed."""
         names = tuple(self.attrs)
         return self._remembering(lambda *values: self.parse(dict(zip(names, values, strict=True))))
 
     @functools.cached_property
-    def parse_named(self) -> Callable[..., dict]:
+    def parse_named(self) -> Callable[..., Attrs]:
         """Typed attributes from keywords, remembered like those of `parse_positional`."""
         return self._remembering(lambda **attrs: self.parse(attrs))
 
@@ -248,12 +251,12 @@ class Operator(Facts):
         """What `bind` gives for attributes in the order of `attrs`; remembered. TypeError where they are lists."""
         names = tuple(self.attrs)
 
-        def binding(*values):
+        def binding(*values: Any) -> Bound:
             return self.bind(self.parse(dict(zip(names, values, strict=True))))
 
         return functools.lru_cache(4096, typed=True)(binding)
 
-    def bind(self, attrs: dict) -> Bound:
+    def bind(self, attrs: Attrs) -> Bound:
         """The visible results as a function of tensors, for typed attributes, and what a tape is to record of it."""
         special = None if self.special is None else self.special(SimpleNamespace(**attrs))
         if isinstance(special, Bound):
@@ -267,7 +270,7 @@ class Operator(Facts):
             return Bound(None, None, attrs)
         return Bound(functools.partial(self.forward, **attrs) if attrs else self.forward, self, attrs)
 
-    def cast(self, rule: Callable | None) -> None:
+    def cast(self, rule: Callable[..., Any] | None) -> None:
         """From now on `rule(inputs, attrs)` returns the inputs in other types, on the general path; None: no longer."""
         self.cast_inputs = rule
         self.go_direct(rule is None)
@@ -290,7 +293,7 @@ class Operator(Facts):
         """The attributes that are tuples of whole numbers."""
         return [name for name, (kind, _) in self.attrs.items() if attributes.is_tuple(kind)]
 
-    def _remembering(self, function: Callable) -> Callable:
+    def _remembering(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """`function` with a memory, for parsing costs as much as a small kernel; 1, 1.0 and True are kept apart.
 
         Not where an attribute may be anything, such as a tensor that would be kept alive, or a random key.
@@ -300,7 +303,7 @@ class Operator(Facts):
         memory = functools.lru_cache(4096, typed=True)(function)
         tuples = self.tuples
 
-        def remembered(*values, **named):
+        def remembered(*values: Any, **named: Any) -> Attrs:
             if tuples:  # (True, 0) equals (1, 0), which may be remembered
                 for value in (*values, *named.values()):
                     if type(value) is tuple and not attributes.BOOLS.isdisjoint(map(type, value)):
@@ -360,11 +363,11 @@ class Operator(Facts):
         attrs = [n if d is REQUIRED else f"{n}={d!r}" for n, (_, d) in self.attrs.items()]
         return f"{self.name}({', '.join(inputs + attrs)})"
 
-    def count(self, attrs: dict) -> int:
+    def count(self, attrs: Attrs) -> int:
         """Number of outputs under these attributes."""
         return self.outputs(attrs) if callable(self.outputs) else self.outputs
 
-    def count_visible(self, attrs: dict) -> int:
+    def count_visible(self, attrs: Attrs) -> int:
         """Number of outputs that a caller sees."""
         if self.visible is None:
             return self.count(attrs)
@@ -409,15 +412,15 @@ def register(op: Operator) -> Operator:
     return op
 
 
-def operator(name: str, **options) -> Callable[[Callable], Operator]:
+def operator(name: str, **options: Any) -> Callable[[Callable[..., Any]], Operator]:
     """Enters a primitive; options: those of `Operator`, by keyword (aliases, outputs, visible, ...), and its facts."""
     return lambda function: register(Operator(name, function, **options))
 
 
-def composite(name: str, **options) -> Callable[[Callable], Operator]:
+def composite(name: str, **options: Any) -> Callable[[Callable[..., Any]], Operator]:
     """Enters an operator that is an expression over others; the function gets values and attributes."""
 
-    def enter(function):
+    def enter(function: Callable[..., Any]) -> Operator:
         op = Operator(name, function, **options)
         op.composite = True
         return register(op)
@@ -425,7 +428,7 @@ def composite(name: str, **options) -> Callable[[Callable], Operator]:
     return enter
 
 
-def specialize(op: Operator, inputs: int | None = None) -> Callable[[Callable], Callable]:
+def specialize(op: Operator, inputs: int | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Gives an operator a shorter way under some attributes: `rule(attrs)`, with attributes as a namespace, returns
     another operator with its attributes, which gives the same; or a function of the inputs' tensors that gives the
     visible result in memory that no other array looks into; or None.
@@ -435,17 +438,17 @@ def specialize(op: Operator, inputs: int | None = None) -> Callable[[Callable], 
     calls without the others.
     """
 
-    def enter(rule):
+    def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
         op.special, op.special_inputs = rule, inputs
         return rule
 
     return enter
 
 
-def gradient(op: Operator) -> Callable[[Callable], Callable]:
+def gradient(op: Operator) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Gives a primitive its gradient rule (see the module's text for the parameters)."""
 
-    def enter(rule):
+    def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
         parameters = list(inspect.signature(rule).parameters)
         op.rule = rule
         op.reads = [_source(op, p) for p in parameters]
@@ -459,50 +462,52 @@ def gradient(op: Operator) -> Callable[[Callable], Callable]:
     return enter
 
 
-def infer(op: Operator) -> Callable[[Callable], Callable]:
+def infer(op: Operator) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Gives an operator its inference of parameter shapes: `rule(shapes, attrs)` fills in what it can.
 
     `shapes` maps names of inputs to tuples, or None where unknown (0 marks an unknown axis).
     """
 
-    def enter(rule):
+    def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
         op.infer = rule
         return rule
 
     return enter
 
 
-def tell(op: Operator, fact: str) -> Callable[[Callable], Callable]:
+def tell(op: Operator, fact: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Gives an operator a fact that takes more than a line: `@tell(conv, "product")` (see `core.ops.facts`)."""
     if not hasattr(op, fact):
         raise TypeError(f"{op.name}: there is no fact {fact!r}")
 
-    def enter(rule):
+    def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
         setattr(op, fact, rule)
         return rule
 
     return enter
 
 
-def takes(op: Operator) -> Callable[[Callable], Callable]:
+def takes(op: Operator) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Says which inputs the operator has, where attributes decide: `rule(attrs)` gives their names."""
 
-    def enter(rule):
+    def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
         op.takes = rule
         return rule
 
     return enter
 
 
-def decompose(op: Operator) -> Callable[[Callable], Callable]:
+def decompose(op: Operator) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Gives a fused primitive its gradient by way of an equal expression over other operators.
 
     The expression takes the operator's inputs and attributes as values and is run (and differentiated, to any
     order) only when the gradient of the fused operator is asked for, as second derivatives do.
     """
 
-    def enter(expression):
-        def rule(inputs, heads, attrs, needs):
+    def enter(expression: Callable[..., Any]) -> Callable[..., Any]:
+        def rule(
+            inputs: list[Value | None], heads: list[Value], attrs: Namespace, needs: list[bool]
+        ) -> list[Value | None]:
             return gradients_through(lambda *values: expression(*values, **vars(attrs)), inputs, heads, needs)
 
         op.reads = [("inputs", 0), ("heads", 0), ("attrs", 0), ("needs", 0)]
@@ -512,7 +517,9 @@ def decompose(op: Operator) -> Callable[[Callable], Callable]:
     return enter
 
 
-def gradients_through(expression: Callable, inputs: Sequence, heads: Sequence, needs: Sequence[bool]) -> list:
+def gradients_through(
+    expression: Callable[..., Any], inputs: Sequence[Any], heads: Sequence[Any], needs: Sequence[bool]
+) -> list[Any]:
     """Gradients of `expression(*inputs)` with respect to those inputs that `needs` marks, for `heads` that come in.
 
     By the class of the arrays, which knows the tape: see `core.backward.gradients_through`.
@@ -545,13 +552,13 @@ def _source(op: Operator, parameter: str) -> tuple[str, int]:
 def pointwise(
     name: str,
     *,
-    aliases: Sequence[str] = (),
-    dtype: str | Callable = "same",
-    derivative: Callable | None = None,
+    aliases: tuple[str, ...] = (),
+    dtype: str | Callable[..., Any] = "same",
+    derivative: Callable[..., Any] | None = None,
     differentiable: bool = True,
-    variant: Callable = lambda dtype: None,
-    **facts,
-) -> Callable[[Callable], Operator]:
+    variant: Callable[..., Any] = lambda dtype: None,
+    **facts: Any,
+) -> Callable[[Callable[..., Any]], Operator]:
     """Enters a scalar formula as an operator.
 
     dtype: "same" as the operands, which must agree (MXNetError otherwise); "first", that of the first one; the
@@ -560,7 +567,7 @@ def pointwise(
     variant: for a dtype, the function of tensors that takes the position of the formula; it raises for types to refuse.
     """
 
-    def enter(function):
+    def enter(function: Callable[..., Any]) -> Operator:
         op = Operator(name, function, aliases=aliases, **facts)
         for attr, (kind, default) in op.attrs.items():
             if attributes.is_open(kind):
@@ -575,7 +582,12 @@ def pointwise(
 
 
 def make_pointwise(
-    op: Operator, formula: Formula, dtype, differentiable=True, refused: str | None = None, variant=lambda dtype: None
+    op: Operator,
+    formula: Formula,
+    dtype: str | Callable[..., Any],
+    differentiable: bool = True,
+    refused: str | None = None,
+    variant: Callable[..., Any] = lambda dtype: None,
 ) -> Operator:
     """Completes an entry whose rules follow from `formula`; `refused` is a type that "same" leaves out."""
     op.formula, op.memory = formula, "new"
@@ -587,7 +599,7 @@ def make_pointwise(
 
     if dtype == "same":
 
-        def refuse(tensors):
+        def refuse(tensors: Sequence[Tensor]) -> None:
             if tensors[0].dtype == tensors[1].dtype:
                 raise MXNetError(f"{op.name}: arrays of {refused} are not accepted; convert with astype")
             raise MXNetError(
@@ -600,15 +612,15 @@ def make_pointwise(
             op.special = bind
     elif dtype == "first":
 
-        def forward(*tensors, **attrs):
+        def forward(*tensors: Tensor, **attrs: Any) -> Tensor:
             return kernel(formula, tensors, [attrs[a] for a in names], tensors[0].dtype)
     else:
         rule = dtype if callable(dtype) else lambda *dtypes: (None, dtype)
 
-        def forward(*tensors, **attrs):
+        def forward(*tensors: Tensor, **attrs: Any) -> Tensor:
             compute, result = rule(*(kernels.dtype_name(t) for t in tensors))
             if compute is not None:
-                tensors = [kernels.cast(t, compute) for t in tensors]
+                tensors = tuple(kernels.cast(t, compute) for t in tensors)
             return kernel(formula, tensors, [attrs[a] for a in names], kernels.torch_dtype(result))
 
     op.forward = forward
@@ -619,10 +631,10 @@ def make_pointwise(
     return op
 
 
-def _unknown(op: Operator) -> Callable:
+def _unknown(op: Operator) -> Callable[..., Any]:
     """The forward rule of a derivative that has no formula."""
 
-    def forward(*tensors, **attrs):
+    def forward(*tensors: Tensor, **attrs: Any) -> None:
         origin = op.name.replace("backward_", "").strip("_0123456789")
         raise MXNetError(f"{origin} cannot be differentiated that often: there is no formula for its next derivative")
 
@@ -634,7 +646,7 @@ def _derive(op: Operator, formula: Formula) -> None:
     count = len(formula.inputs)
     derived: dict[int, tuple[Operator | None, tuple[int, ...]] | None] = {}
 
-    def gradient_operator(k: int):
+    def gradient_operator(k: int) -> tuple[Operator | None, tuple[int, ...]] | None:
         if k not in derived:
             found = formula.gradient(k)
             if found is None:
@@ -652,8 +664,10 @@ def _derive(op: Operator, formula: Formula) -> None:
             reads |= set(found[1]) if found else set()
         return sorted(reads - {GRADIENT})
 
-    def rule(head, values: dict, shapes, attrs, needs):
-        gradients = []
+    def rule(
+        head: Value, values: dict[int, Value], shapes: Sequence[Any], attrs: Namespace, needs: Sequence[bool]
+    ) -> list[Value | None]:
+        gradients: list[Value | None] = []
         for k in range(count):
             found = gradient_operator(k) if needs[k] else None
             if found is None:
@@ -674,7 +688,7 @@ def _derive(op: Operator, formula: Formula) -> None:
 def _formula_operator(name: str, formula: Formula, parent: Operator) -> Operator:
     """An operator for a derived formula; it is in the table too, so that graphs can name it."""
 
-    def function():
+    def function() -> None:
         raise NotImplementedError
 
     op = Operator(name, function)
@@ -685,6 +699,6 @@ def _formula_operator(name: str, formula: Formula, parent: Operator) -> Operator
     return make_pointwise(op, formula, "first")
 
 
-def namespace(attrs: dict) -> SimpleNamespace:
+def namespace(attrs: Attrs) -> SimpleNamespace:
     """Attributes by name, as `attrs.axis`."""
     return SimpleNamespace(**attrs)

@@ -9,14 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
+from typing import Any, overload
 
 from core.extents import length_of as places_of
+from core.ops.values import Attrs
 
 UNKNOWN = -1
 Extents = tuple[int, ...] | None  # None: not even the number of axes
 Shapes = list[Extents]
 
 
+@overload
+def merged(one: tuple[int, ...], other: Extents) -> tuple[int, ...]: ...
+@overload
+def merged(one: Extents, other: tuple[int, ...]) -> tuple[int, ...]: ...
+@overload
+def merged(one: Extents, other: Extents) -> Extents: ...
 def merged(one: Extents, other: Extents) -> Extents:
     """What two descriptions of one shape say together; ValueError ("one, but the other") where they contradict."""
     if one is None or other is None:
@@ -34,7 +42,7 @@ class Relation:
 
     complete = False
 
-    def refine(self, attrs: dict, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    def refine(self, attrs: Attrs, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
         """What follows for inputs and outputs from what is known of both, by position.
 
         ValueError where shapes contradict each other.
@@ -45,11 +53,11 @@ class Relation:
 class Same(Relation):
     """Some of the inputs, and as many results as are told (of all: None), have one shape."""
 
-    def __init__(self, inputs: int | None = None, outputs: int | None = None):
+    def __init__(self, inputs: int | None = None, outputs: int | None = None) -> None:
         self._inputs, self._outputs = inputs, outputs
         self.complete = outputs is None
 
-    def refine(self, attrs, inputs, outputs):
+    def refine(self, attrs: Attrs, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
         one = None
         for extents in (*inputs[: self._inputs], *outputs[: self._outputs]):
             one = merged(one, extents)
@@ -62,17 +70,17 @@ class Broadcast(Relation):
 
     complete = True
 
-    def refine(self, attrs, inputs, outputs):
-        if None in inputs:
-            return inputs, outputs
+    def refine(self, attrs: Attrs, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
         found: tuple[int, ...] = ()
         for shape in inputs:
+            if shape is None:
+                return inputs, outputs
             pairs = zip_longest(reversed(found), reversed(shape))  # of an axis that one lacks, the other's is taken
             found = tuple(_together(a, b) for a, b in pairs)[::-1]
         return inputs, [merged(outputs[0], found)]
 
 
-def _together(a: int | None, b: int | None) -> int:
+def _together(a: int | None, b: int | None) -> Any:
     if a is None or b is None:
         return b if a is None else a
     return a if a == b else UNKNOWN if UNKNOWN in (a, b) or 1 not in (a, b) else max(a, b)
@@ -81,10 +89,10 @@ def _together(a: int | None, b: int | None) -> int:
 class Only(Relation):
     """Another relation, under some attributes; under others none."""
 
-    def __init__(self, applies: Callable[[dict], bool], relation: Relation):
+    def __init__(self, applies: Callable[[Attrs], bool], relation: Relation) -> None:
         self._applies, self._relation = applies, relation
 
-    def refine(self, attrs, inputs, outputs):
+    def refine(self, attrs: Attrs, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
         return self._relation.refine(attrs, inputs, outputs) if self._applies(attrs) else (inputs, outputs)
 
 
@@ -93,7 +101,7 @@ class Pairwise(Relation):
 
     complete = True
 
-    def refine(self, attrs, inputs, outputs):
+    def refine(self, attrs: Attrs, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
         both = [merged(a, b) for a, b in zip(inputs, outputs)]
         return both, both
 
@@ -101,7 +109,7 @@ class Pairwise(Relation):
 class Drawn(Relation):
     """Samples for each element of the inputs, which have one shape; that of a sample comes behind it."""
 
-    def refine(self, attrs, inputs, outputs):
+    def refine(self, attrs: Attrs, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
         ((one, *_), _), (result,) = SAME.refine(attrs, inputs, []), outputs
         count = len(attrs["shape"])
         if result is not None and count <= len(result):
@@ -112,7 +120,7 @@ class Drawn(Relation):
 class Triangular(Relation):
     """A product with a square matrix from the left, or from the right: the second input has the shape of the result."""
 
-    def refine(self, attrs, inputs, outputs):
+    def refine(self, attrs: Attrs, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
         square, one = inputs[0], merged(inputs[1], outputs[0])
         if one is None or len(one) < 2:
             return inputs, outputs
@@ -126,7 +134,7 @@ class Triangular(Relation):
 class Chosen(Relation):
     """What is chosen from, and the result, have one shape as soon as that of the condition, the first input, is known."""
 
-    def refine(self, attrs, inputs, outputs):
+    def refine(self, attrs: Attrs, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
         condition, *others = inputs
         if condition is None or UNKNOWN in condition:
             return inputs, outputs
@@ -137,7 +145,7 @@ class Chosen(Relation):
 class Reshape(Relation):
     """As many elements as before: one extent that is missing follows from the others."""
 
-    def refine(self, attrs, inputs, outputs):
+    def refine(self, attrs: Attrs, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
         (data, *rest), (result,) = inputs, outputs
         if data is None or result is None or data.count(UNKNOWN) != 1 or UNKNOWN in result:
             return inputs, outputs
@@ -152,7 +160,7 @@ class Transpose(Relation):
 
     complete = True
 
-    def refine(self, attrs, inputs, outputs):
+    def refine(self, attrs: Attrs, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
         (data,), (result,) = inputs, outputs
         if result is not None:
             axes = [a % len(result) for a in attrs["axes"] or range(len(result))[::-1]]
@@ -167,7 +175,7 @@ class Transpose(Relation):
 class FullyConnected(Relation):
     """The rows of the data are those of the result."""
 
-    def refine(self, attrs, inputs, outputs):
+    def refine(self, attrs: Attrs, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
         (data, *rest), (result,) = inputs, outputs
         if data is not None and result is not None:
             rows = 1 if attrs["flatten"] else len(data) - 1
@@ -178,7 +186,7 @@ class FullyConnected(Relation):
 class Convolution(Relation):
     """Batch, and the extents in space, follow from those of the result."""
 
-    def refine(self, attrs, inputs, outputs):
+    def refine(self, attrs: Attrs, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
         (data, *rest), (result,) = inputs, outputs
         if result is None or attrs["layout"] not in (None, "NCW", "NCHW", "NCDHW"):
             return inputs, outputs
@@ -202,10 +210,10 @@ class Cut(Relation):
 
     complete = True
 
-    def __init__(self, length: Callable[[dict, int, int, int], int]):
+    def __init__(self, length: Callable[[Attrs, int, int, int], int]) -> None:
         self._length = length
 
-    def refine(self, attrs, inputs, outputs):
+    def refine(self, attrs: Attrs, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
         (data,) = inputs
         if data is None:
             return inputs, outputs
@@ -216,7 +224,7 @@ class Cut(Relation):
 class Split(Relation):
     """Equal parts along an axis, or its single places."""
 
-    def refine(self, attrs, inputs, outputs):
+    def refine(self, attrs: Attrs, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
         (data,), axis, parts = inputs, attrs["axis"], attrs["num_outputs"]
         for part in outputs:
             if part is None:
@@ -234,22 +242,23 @@ class Split(Relation):
 class Joined(Relation):
     """Arrays one behind the other along an axis, and alike along all others; evenly: what is left is shared equally."""
 
-    def __init__(self, evenly: bool = False):
+    def __init__(self, evenly: bool = False) -> None:
         self._evenly = evenly
 
-    def refine(self, attrs, inputs, outputs):
+    def refine(self, attrs: Attrs, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
         rank = next((len(s) for s in (*outputs, *inputs) if s is not None), None)
         if rank is None:
             return inputs, outputs
         axis = attrs["dim"] % rank
-        parts, whole = list(inputs), outputs[0]
+        alike = (UNKNOWN,) * rank
+        parts, whole = [merged(s, alike) for s in inputs], merged(outputs[0], alike)
         for extents in (*inputs, whole):
             if extents is not None:
                 beside = tuple(UNKNOWN if i == axis else n for i, n in enumerate(extents))
                 parts, whole = [merged(s, beside) for s in parts], merged(whole, beside)
         total = whole[axis]
 
-        def along(n):
+        def along(n: int) -> tuple[int, ...]:
             return tuple(n if i == axis else UNKNOWN for i in range(rank))
 
         missing = [k for k, s in enumerate(parts) if s[axis] == UNKNOWN]
@@ -259,7 +268,7 @@ class Joined(Relation):
         elif total != UNKNOWN and (len(missing) == 1 or (self._evenly and (total - known) % len(missing) == 0)):
             each = along((total - known) // len(missing))
             parts = [merged(s, each) if k in missing else s for k, s in enumerate(parts)]
-        return parts, [whole]
+        return list(parts), [whole]
 
 
 def length_of(part: slice) -> Callable[[int], int]:

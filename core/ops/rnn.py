@@ -2,7 +2,8 @@
 
 import math
 import warnings
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from core import kernels
 from core.base import MXNetError
@@ -10,6 +11,7 @@ from core.kernels.rnn_parameters import GATES
 from core.ops.attributes import Bool, Choice, Float, Int, OptFloat, OptInt, Share
 from core.ops.registry import F, composite, decompose, gradient, gradients_through, infer, operator
 from core.ops.shape import expect_shape
+from core.ops.values import Attrs, Gradients, Input, Namespace, Tensor, Value
 
 MODES = tuple(GATES)
 
@@ -26,9 +28,9 @@ MODES = tuple(GATES)
     in_parts="_plan_rnn",
 )
 def _rnn(
-    data, parameters, state, state_cell=None, *, state_size: Int, num_layers: Int, mode: Annotated[str, Choice(*MODES)],
-    bidirectional: Bool, p: Float, training, key,
-):  # fmt: skip
+    data: Tensor, parameters: Tensor, state: Tensor, state_cell: Tensor | None = None, *, state_size: Int,
+    num_layers: Int, mode: Annotated[str, Choice(*MODES)], bidirectional: Bool, p: Float, training: bool, key: int,
+) -> Tensor | tuple[tuple[Tensor, ...], ...]:  # fmt: skip
     """A recurrent network of several layers and directions: output, last state, and for lstm the last cell."""
     if not data.shape[0]:
         raise MXNetError(f"RNN: a sequence has one step or more, given data of shape {tuple(data.shape)}")
@@ -43,7 +45,16 @@ def _rnn(
 
 
 @gradient(_rnn)
-def _rnn_gradient(heads, data, parameters, state, state_cell, out, attrs, reserve):
+def _rnn_gradient(
+    heads: Sequence[Value],
+    data: Value,
+    parameters: Value,
+    state: Value,
+    state_cell: Value,
+    out: Value,
+    attrs: Namespace,
+    reserve: tuple[Tensor, ...],
+) -> Gradients | Value:
     how = {k: v for k, v in vars(attrs).items() if k != "training"}
     how["p"] = attrs.p if attrs.training else 0.0  # predictions are differentiated too, without dropout
     return F._rnn_grad(
@@ -59,11 +70,12 @@ def _rnn_gradient(heads, data, parameters, state, state_cell, out, attrs, reserv
     in_parts="_plan_rnn_grad",
 )
 def _rnn_grad(
-    head, head_state, head_cell, data, parameters, state, state_cell, out, *, reserve, state_size: Int, num_layers: Int,
-    mode: Annotated[str, Choice(*MODES)], bidirectional: Bool, p: Float, key,
-):  # fmt: skip
+    head: Tensor, head_state: Tensor, head_cell: Tensor, data: Tensor, parameters: Tensor, state: Tensor,
+    state_cell: Tensor, out: Tensor, *, reserve: tuple[Tensor, ...], state_size: Int, num_layers: Int,
+    mode: Annotated[str, Choice(*MODES)], bidirectional: Bool, p: Float, key: int,
+) -> tuple[Tensor, ...]:  # fmt: skip
     """Gradients of `_rnn` in data, parameters and states, from what its forward pass kept."""
-    grads = kernels.rnn.rnn_grad(
+    grads: Sequence[Any] = kernels.rnn.rnn_grad(
         head, head_state, head_cell, data, parameters, state, state_cell, out, reserve, mode, state_size, num_layers,
         bidirectional, p, key, True,
     )  # fmt: skip
@@ -72,15 +84,16 @@ def _rnn_grad(
 
 @decompose(_rnn_grad)
 def _rnn_grad_decompose(
-    head, head_state, head_cell, data, parameters, state, state_cell, out, *, reserve, state_size, num_layers, mode,
-    bidirectional, p, key,
-):  # fmt: skip
+    head: Value, head_state: Value, head_cell: Value, data: Value, parameters: Value, state: Value, state_cell: Value,
+    out: Value, *, reserve: tuple[Tensor, ...], state_size: int, num_layers: int, mode: str, bidirectional: bool,
+    p: float, key: int,
+) -> Sequence[Value]:  # fmt: skip
     if p:
         raise MXNetError("RNN has no second derivative with dropout between layers: use predict mode, or p=0")
     operands = [x for x in (data, parameters, state, state_cell) if x is not None]
     heads = [head, head_state, head_cell]
 
-    def network(data, parameters, state, cell=None):
+    def network(data: Value, parameters: Value, state: Value, cell: Value | None = None) -> list[Value]:
         directions = 2 if bidirectional else 1
         results = _stepwise(
             data, parameters, state, cell, None, state_size, num_layers, directions, mode, 0.0, None, None
@@ -90,7 +103,7 @@ def _rnn_grad_decompose(
     return gradients_through(network, operands, [h for h in heads if h is not None], [True] * len(operands))
 
 
-def _shown(attrs):
+def _shown(attrs: Attrs) -> int:
     return (3 if attrs["mode"] == "lstm" else 2) if attrs["state_outputs"] else 1
 
 
@@ -104,11 +117,12 @@ def _shown(attrs):
     when={"state_cell": ("mode", "lstm"), "sequence_length": ("use_sequence_length", True)},
 )
 def rnn(
-    data, parameters, state, state_cell=None, sequence_length=None, *, state_size: Int, num_layers: Int,
-    bidirectional: Bool = False, mode: Annotated[str, Choice(*MODES)], p: Share = 0.0, state_outputs: Bool = False,
-    projection_size: OptInt = None, lstm_state_clip_min: OptFloat = None, lstm_state_clip_max: OptFloat = None,
-    lstm_state_clip_nan: Bool = False, use_sequence_length: Bool = False, training,
-):  # fmt: skip
+    data: Value, parameters: Value, state: Value, state_cell: Value | None = None, sequence_length: Value | None = None,
+    *, state_size: Int, num_layers: Int, bidirectional: Bool = False, mode: Annotated[str, Choice(*MODES)],
+    p: Share = 0.0, state_outputs: Bool = False, projection_size: OptInt = None, lstm_state_clip_min: OptFloat = None,
+    lstm_state_clip_max: OptFloat = None, lstm_state_clip_nan: Bool = False, use_sequence_length: Bool = False,
+    training: bool,
+) -> Value | Sequence[Value]:  # fmt: skip
     """A recurrent network (T, N, I) -> (T, N, D H), with the last states if state_outputs.
 
     parameters: for each layer and direction the i2h then h2h weights (then h2r with a projection), then all biases in
@@ -127,11 +141,11 @@ def rnn(
             state_cell = None
         clipped, use_sequence_length, sequence_length = False, False, None
     if projection_size is None and not clipped and not use_sequence_length:
-        results = F._rnn(
+        fused = F._rnn(
             data, parameters, state, state_cell if mode == "lstm" else None, state_size=state_size,
             num_layers=num_layers, mode=mode, bidirectional=bidirectional, p=p,
         )  # fmt: skip
-        return list(results) if state_outputs else results[0]
+        return list(fused) if state_outputs else fused[0]
     if use_sequence_length and sequence_length is None:  # without a cell the lengths are the fourth input
         state_cell, sequence_length = None, state_cell
     clip = (lstm_state_clip_min, lstm_state_clip_max, lstm_state_clip_nan) if clipped else None
@@ -143,8 +157,9 @@ def rnn(
 
 
 def _stepwise(
-    data, parameters, state, cell, lengths, hidden, layers, directions, mode, p, projection, clip
-):  # fmt: skip
+    data: Value, parameters: Value, state: Value, cell: Input, lengths: Any, hidden: int, layers: int, directions: int,
+    mode: str, p: float, projection: int | None, clip: Any,
+) -> list[Value]:  # fmt: skip
     """The network as an expression, for what the fused operator does not do."""
     steps, _, width = data.shape
     weights = _unpacked(parameters, mode, width, hidden, layers, directions, projection)
@@ -167,7 +182,16 @@ def _stepwise(
     return [*results, F.stack(*last_cells, axis=0)] if cell is not None else results
 
 
-def _one_direction(x, h, c, weights, steps, lengths, mode, clip):
+def _one_direction(
+    x: Value,
+    h: Value,
+    c: Input,
+    weights: Sequence[Any],
+    steps: int,
+    lengths: Any,
+    mode: str,
+    clip: Any,
+) -> tuple[Value, Any, Any]:
     """Outputs (T, N, H) and last states of one layer in one direction."""
     i2h, h2h, h2r, i2h_bias, h2h_bias = weights
     rows = i2h.shape[0]
@@ -201,25 +225,27 @@ def _one_direction(x, h, c, weights, steps, lengths, mode, clip):
     if lengths is None:
         return y, h, c
     y = F.SequenceMask(y, lengths, use_sequence_length=True)
-    last = [
+    last_h, last_c = (
         None if s[0] is None else F.SequenceLast(F.stack(*s, axis=0), lengths, use_sequence_length=True)
         for s in (states, cells)
-    ]
-    return y, *last
+    )
+    return y, last_h, last_c
 
 
-def _turned(x, lengths):
+def _turned(x: Value, lengths: Any) -> Value:
     """The sequence backwards; with lengths every instance's own part of it."""
     if lengths is None:
         return F.SequenceReverse(x)
     return F.SequenceReverse(x, lengths, use_sequence_length=True)
 
 
-def _unpacked(parameters, mode, width, hidden, layers, directions, projection):
+def _unpacked(
+    parameters: Value, mode: str, width: int, hidden: int, layers: int, directions: int, projection: int | None
+) -> list[tuple[Value | None, ...]]:
     """(i2h, h2h, h2r or None, i2h bias, h2h bias) for each layer and direction, cut out of the flat parameters."""
     rows, recurrent, start = GATES[mode] * hidden, projection or hidden, 0
 
-    def cut(*shape):
+    def cut(*shape: int) -> Value:
         nonlocal start
         stop = start + math.prod(shape)
         part = F.Reshape(F.slice_axis(parameters, axis=0, begin=start, end=stop), shape=shape)
@@ -235,7 +261,7 @@ def _unpacked(parameters, mode, width, hidden, layers, directions, projection):
 
 
 @infer(rnn)
-def _rnn_shapes(shapes, attrs):
+def _rnn_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
     steps, batch, width = shapes["data"]
     directions, hidden = 2 if attrs["bidirectional"] else 1, attrs["state_size"]
     projection = attrs["projection_size"]

@@ -7,16 +7,18 @@ import math
 import numbers
 import warnings
 from functools import reduce as fold
+from typing import Annotated, Any
 
 from core import kernels, storage
 from core.base import MXNetError, NoAxis, WrongKind
 from core.kernels.row_program import kept
-from core.ops.attributes import Any_, Axis, Bool, DType, Int, OptInt, OptShape, Scalar, Shape
+from core.ops.attributes import Any_, Axis, Bool, DTypeType, Int, OptInt, OptShape, Scalar, Shape
 from core.ops.facts import OnCodes, Target
-from core.ops.registry import F, composite, gradient, operator, specialize
+from core.ops.registry import F, Operator, composite, gradient, operator, specialize
 from core.ops.relations import FIRST, RESHAPE, TRANSPOSE
 from core.ops.rows import by_rows, summed
 from core.ops.storage_types import KEEPS_ZERO
+from core.ops.values import Gradients, Namespace, Node, Special, Tensor, Value
 
 K = kernels.shape
 
@@ -31,14 +33,14 @@ def normal_axis(axis: int, ndim: int, name: str) -> int:
     return axis % ndim if ndim else 0
 
 
-def normal_axes(axes, ndim: int, name: str) -> tuple[int, ...]:
+def normal_axes(axes: tuple[int, ...] | None, ndim: int, name: str) -> tuple[int, ...]:
     """Axes counted from the front; None means all of them."""
     if axes is None:
         return tuple(range(ndim))
     return tuple(normal_axis(a, ndim, name) for a in axes)
 
 
-def expect_shape(name: str, what: str, array, shape: tuple[int, ...]) -> None:
+def expect_shape(name: str, what: str, array: Value | Tensor, shape: tuple[int, ...]) -> None:
     """MXNetError where an input has not the shape that the attributes and the other inputs ask for."""
     if tuple(array.shape) != shape:
         raise MXNetError(f"{name}: {what} of shape {shape} is needed, given {tuple(array.shape)}")
@@ -118,7 +120,9 @@ def halves(length: int, first: int, second: int) -> tuple[int, int]:
 @operator(
     "Reshape", aliases=("reshape",), shape=RESHAPE, unnamed=True, target=Target("shape"), reshapes=True, layer="layout"
 )
-def reshape(data, *, shape: Shape = (), reverse: Bool = False, target_shape: Shape = (), keep_highest: Bool = False):
+def reshape(
+    data: Tensor, *, shape: Shape = (), reverse: Bool = False, target_shape: Shape = (), keep_highest: Bool = False
+) -> Tensor:
     """The same elements in another shape (0, -1, -2, -3, -4: see MXNet's reshape)."""
     now = data.shape
     if not shape and target_shape:
@@ -131,7 +135,7 @@ def reshape(data, *, shape: Shape = (), reverse: Bool = False, target_shape: Sha
 
 
 @operator("_contrib_dynamic_reshape")
-def dynamic_reshape(data, shape):
+def dynamic_reshape(data: Tensor, shape: Tensor) -> Tensor:
     """The same elements in the shape whose codes (see `reshape`) the second array holds.
 
     It is read, so a trace refuses it.
@@ -147,7 +151,7 @@ def dynamic_reshape(data, shape):
     layer="layout",
     on_codes=OnCodes("_contrib_quantized_flatten"),
 )
-def flatten(data):
+def flatten(data: Tensor) -> Tensor:
     """All axes but the first one merged."""
     if data.dim() == 2:
         return K.alias(data)
@@ -156,10 +160,10 @@ def flatten(data):
 
 
 @specialize(flatten)
-def _flatten_special(attrs):
+def _flatten_special(attrs: Namespace) -> Special:
     share = storage.copy_on_write
 
-    def run(data):
+    def run(data: Tensor) -> Tensor:
         if data.dim() == 2 and data.is_contiguous():
             return share(data)  # where it cannot, the long way copies
         return storage.apart(data.flatten(1))
@@ -169,11 +173,17 @@ def _flatten_special(attrs):
 
 @operator("reshape_like", reshapes=True)
 def reshape_like(
-    lhs, rhs, *, lhs_begin: OptInt = None, lhs_end: OptInt = None, rhs_begin: OptInt = None, rhs_end: OptInt = None
-):
+    lhs: Tensor,
+    rhs: Tensor,
+    *,
+    lhs_begin: OptInt = None,
+    lhs_end: OptInt = None,
+    rhs_begin: OptInt = None,
+    rhs_end: OptInt = None,
+) -> Tensor:
     """lhs in the shape of rhs; with bounds, only those axes are replaced."""
 
-    def part(tensor, begin, end):
+    def part(tensor: Tensor, begin: int | None, end: int | None) -> tuple[int, int]:
         n = tensor.dim()
         begin = 0 if begin is None else begin % (n + 1) if begin >= 0 else begin + n
         end = n if end is None else end if end >= 0 else end + n
@@ -186,35 +196,35 @@ def reshape_like(
 
 
 @gradient(reshape_like)
-def _reshape_like_gradient(head, lhs_shape):
+def _reshape_like_gradient(head: Value, lhs_shape: tuple[int, ...]) -> Gradients:
     return [F._reshape_to(head, shape=lhs_shape), None]
 
 
 @operator("_reshape_to", reshapes=True)
-def _reshape_to(data, *, shape: Shape):
+def _reshape_to(data: Tensor, *, shape: Shape) -> Tensor:
     """The same elements in exactly this shape (0 is a length here)."""
     return K.reshape(data, shape)
 
 
-def in_shape(x, shape):
+def in_shape(x: Value, shape: tuple[int, ...]) -> Value:
     """The elements of x in a shape: x itself, where that is its own."""
     return x if tuple(x.shape) == tuple(shape) else F._reshape_to(x, shape=shape)
 
 
 @operator("expand_dims", unnamed=True, reshapes=True)
-def expand_dims(data, *, axis: Int):
+def expand_dims(data: Tensor, *, axis: Int) -> Tensor:
     """A new axis of length 1 before `axis`."""
     return K.expand_dims(data, normal_axis(axis, data.dim() + 1, "expand_dims"))
 
 
 @specialize(expand_dims)
-def _expand_dims_special(attrs):
+def _expand_dims_special(attrs: Namespace) -> Special:
     axis = attrs.axis
     return lambda data: storage.apart(K.expand_dims(data, axis))  # which knows its axes
 
 
 @operator("squeeze", reshapes=True)
-def squeeze(data, *, axis: Axis = None):
+def squeeze(data: Tensor, *, axis: Axis = None) -> Tensor:
     """Axes of length 1 taken away: all, or those given."""
     if axis is None:
         kept = [n for n in data.shape if n != 1] or [1]
@@ -226,11 +236,11 @@ def squeeze(data, *, axis: Axis = None):
     return K.reshape(data, [n for i, n in enumerate(data.shape) if i not in axes] or [1])
 
 
-def _restore_shape(op):
+def _restore_shape(op: Operator) -> Any:
     """The gradient of everything above: the head in the shape that the data had."""
 
     @gradient(op)
-    def _op_gradient(head, data_shape):
+    def _op_gradient(head: Value, data_shape: tuple[int, ...]) -> Gradients:
         return [F._reshape_to(head, shape=data_shape)]
 
 
@@ -239,7 +249,7 @@ for _op in (reshape, flatten, _reshape_to, expand_dims, squeeze):
 
 
 @gradient(dynamic_reshape)
-def _dynamic_reshape_gradient(head, data_shape):
+def _dynamic_reshape_gradient(head: Value, data_shape: tuple[int, ...]) -> Gradients:
     return [F._reshape_to(head, shape=data_shape), None]
 
 
@@ -247,7 +257,7 @@ def _dynamic_reshape_gradient(head, data_shape):
 
 
 @operator("transpose", shape=TRANSPOSE, unnamed=True)
-def transpose(data, *, axes: Shape = ()):
+def transpose(data: Tensor, *, axes: Shape = ()) -> Tensor:
     """The axes in another order, reversed by default; they are counted from the front."""
     if any(a < 0 for a in axes):
         raise MXNetError(f"transpose: axes {axes} do not fit; negative axes are not accepted")
@@ -257,7 +267,7 @@ def transpose(data, *, axes: Shape = ()):
     return K.permute(data, order) if len(set(order)) == len(order) else _square(data, axes)
 
 
-def _square(matrix, axes):
+def _square(matrix: Tensor, axes: tuple[int, ...]) -> Tensor:
     """What MXNet 1.9.1 makes of a matrix one of whose axes is named twice:
     its transpose's elements in rows as long as that axis.
 
@@ -273,7 +283,7 @@ def _square(matrix, axes):
 
 
 @gradient(transpose)
-def _transpose_gradient(head, attrs):
+def _transpose_gradient(head: Value, attrs: Namespace) -> Gradients:
     axes = attrs.axes
     if not axes:
         return [F.transpose(head)]
@@ -283,13 +293,13 @@ def _transpose_gradient(head, attrs):
 
 
 @composite("_np_transpose")
-def np_transpose(data, *, axes: OptShape = None):
+def np_transpose(data: Value, *, axes: OptShape = None) -> Value:
     """The axes in another order, as `transpose`; negative ones are counted from the end."""
     return F.transpose(data, axes=normal_axes(axes, data.ndim, "transpose") if axes else ())
 
 
 @operator("SwapAxis", aliases=("swapaxes", "SwapAxes"))
-def swapaxes(data, *, dim1: Int = 0, dim2: Int = 0):
+def swapaxes(data: Tensor, *, dim1: Int = 0, dim2: Int = 0) -> Tensor:
     """Two axes exchanged."""
     axes = list(range(data.dim()))
     a, b = normal_axis(dim1, data.dim(), "swapaxes"), normal_axis(dim2, data.dim(), "swapaxes")
@@ -298,12 +308,12 @@ def swapaxes(data, *, dim1: Int = 0, dim2: Int = 0):
 
 
 @gradient(swapaxes)
-def _swapaxes_gradient(head, attrs):
+def _swapaxes_gradient(head: Value, attrs: Namespace) -> Gradients:
     return [F.SwapAxis(head, dim1=attrs.dim1, dim2=attrs.dim2)]
 
 
 @operator("reverse", aliases=("flip",), shape=FIRST)
-def reverse(data, *, axis: Shape):
+def reverse(data: Tensor, *, axis: Shape) -> Tensor:
     """The elements in reverse order along the axes, which are counted from the front."""
     if any(a < 0 for a in axis):
         raise MXNetError(f"reverse: axis {axis} does not fit; negative axes are not accepted")
@@ -311,12 +321,12 @@ def reverse(data, *, axis: Shape):
 
 
 @gradient(reverse)
-def _reverse_gradient(head, attrs):
+def _reverse_gradient(head: Value, attrs: Namespace) -> Gradients:
     return [F.reverse(head, axis=attrs.axis)]
 
 
 @operator("depth_to_space")
-def depth_to_space(data, *, block_size: Int):
+def depth_to_space(data: Tensor, *, block_size: Int) -> Tensor:
     """Blocks of channels laid out in space: (N, C b^2, H, W) to (N, C, H b, W b)."""
     n, c, h, w = data.shape
     b = block_size
@@ -327,7 +337,7 @@ def depth_to_space(data, *, block_size: Int):
 
 
 @operator("space_to_depth")
-def space_to_depth(data, *, block_size: Int):
+def space_to_depth(data: Tensor, *, block_size: Int) -> Tensor:
     """Blocks of space laid out in channels: (N, C, H b, W b) to (N, C b^2, H, W)."""
     n, c, h, w = data.shape
     b = block_size
@@ -338,12 +348,12 @@ def space_to_depth(data, *, block_size: Int):
 
 
 @gradient(depth_to_space)
-def _depth_to_space_gradient(head, attrs):
+def _depth_to_space_gradient(head: Value, attrs: Namespace) -> Gradients:
     return [F.space_to_depth(head, block_size=attrs.block_size)]
 
 
 @gradient(space_to_depth)
-def _space_to_depth_gradient(head, attrs):
+def _space_to_depth_gradient(head: Value, attrs: Namespace) -> Gradients:
     return [F.depth_to_space(head, block_size=attrs.block_size)]
 
 
@@ -351,7 +361,7 @@ def _space_to_depth_gradient(head, attrs):
 
 
 @operator("broadcast_to", unnamed=True, target=Target("shape"))
-def broadcast_to(data, *, shape: Shape):
+def broadcast_to(data: Tensor, *, shape: Shape) -> Tensor:
     """Axes of length 1 repeated to `shape`; 0 keeps a length."""
     if len(shape) != data.dim():
         raise MXNetError(f"broadcast_to: the shape {shape} has {len(shape)} axes, the array {data.dim()}")
@@ -359,7 +369,7 @@ def broadcast_to(data, *, shape: Shape):
 
 
 @functools.lru_cache(4096)
-def _repeated(now, shape):
+def _repeated(now: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     wanted = tuple(m if n == 0 else n for m, n in zip(now, shape, strict=True))
     for m, n in zip(now, wanted, strict=True):
         if m not in (1, n):
@@ -368,7 +378,7 @@ def _repeated(now, shape):
 
 
 @operator("broadcast_axis", aliases=("broadcast_axes",), unnamed=True)
-def broadcast_axis(data, *, axis: Shape = (), size: Shape = ()):
+def broadcast_axis(data: Tensor, *, axis: Shape = (), size: Shape = ()) -> Tensor:
     """The given axes of length 1 repeated to the given sizes."""
     if len(axis) != len(size):
         raise MXNetError(f"broadcast_axis: {len(axis)} axes, but {len(size)} sizes")
@@ -381,7 +391,7 @@ def broadcast_axis(data, *, axis: Shape = (), size: Shape = ()):
 
 
 @operator("broadcast_like")
-def broadcast_like(lhs, rhs, *, lhs_axes: OptShape = None, rhs_axes: OptShape = None):
+def broadcast_like(lhs: Tensor, rhs: Tensor, *, lhs_axes: OptShape = None, rhs_axes: OptShape = None) -> Tensor:
     """Axes of length 1 of lhs repeated to the lengths of rhs."""
     if lhs_axes is None and rhs_axes is None:
         if lhs.dim() != rhs.dim():
@@ -404,17 +414,17 @@ def broadcast_like(lhs, rhs, *, lhs_axes: OptShape = None, rhs_axes: OptShape = 
 for _op in (broadcast_to, broadcast_axis):
 
     @gradient(_op)
-    def _op_gradient_2(head, data_shape):
+    def _op_gradient_2(head: Value, data_shape: tuple[int, ...]) -> Gradients:
         return [F._sum_to(head, shape=data_shape)]
 
 
 @gradient(broadcast_like)
-def _broadcast_like_gradient(head, lhs_shape):
+def _broadcast_like_gradient(head: Value, lhs_shape: tuple[int, ...]) -> Gradients:
     return [F._sum_to(head, shape=lhs_shape), None]
 
 
 @operator("_sum_to")
-def _sum_to(data, *, shape: Shape):
+def _sum_to(data: Tensor, *, shape: Shape) -> Tensor:
     """The sum over the axes along which `shape` was broadcast to the data: the adjoint of broadcasting."""
     lead = data.dim() - len(shape)
     axes = tuple(range(lead)) + tuple(lead + i for i, n in enumerate(shape) if n == 1 and data.shape[lead + i] != 1)
@@ -423,18 +433,18 @@ def _sum_to(data, *, shape: Shape):
 
 
 @gradient(_sum_to)
-def _sum_to_gradient(head, data_shape):
+def _sum_to_gradient(head: Value, data_shape: tuple[int, ...]) -> Gradients:
     return [F._broadcast_from(head, shape=data_shape)]
 
 
 @operator("_broadcast_from")
-def _broadcast_from(data, *, shape: Shape):
+def _broadcast_from(data: Tensor, *, shape: Shape) -> Tensor:
     """The data broadcast to `shape` by NumPy's rules."""
     return K.expand(data, shape)
 
 
 @gradient(_broadcast_from)
-def _broadcast_from_gradient(head, data_shape):
+def _broadcast_from_gradient(head: Value, data_shape: tuple[int, ...]) -> Gradients:
     return [F._sum_to(head, shape=data_shape)]
 
 
@@ -442,51 +452,51 @@ def _broadcast_from_gradient(head, data_shape):
 
 
 @operator("zeros_like", memory="new", shape=FIRST, storage=KEEPS_ZERO, unnamed=True, fills=0)
-def zeros_like(data):
+def zeros_like(data: Tensor) -> Tensor:
     """Zeros of the shape and type of the data."""
     return K.full_like(data, 0)
 
 
 @operator("ones_like", memory="new", shape=FIRST, unnamed=True, fills=1)
-def ones_like(data):
+def ones_like(data: Tensor) -> Tensor:
     """Ones of the shape and type of the data."""
     return K.full_like(data, 1)
 
 
 @operator("full_like", aliases=("_full_like",), memory="new", fills="fill_value")
-def full_like(data, *, fill_value: Scalar, dtype: DType = None):
+def full_like(data: Tensor, *, fill_value: Scalar, dtype: Annotated[str | None, DTypeType()] = None) -> Tensor:
     """One value in the shape of the data."""
     return K.full_like(data, fill_value, dtype)
 
 
 @operator("shape_array", unnamed=True, dtype="int64")
-def shape_array(data):
+def shape_array(data: Tensor) -> Tensor:
     """The shape, as an int64 array."""
     return K.index_tensor(data.shape, data)
 
 
 @operator("size_array", unnamed=True, dtype="int64")
-def size_array(data):
+def size_array(data: Tensor) -> Tensor:
     """The number of elements, as an int64 array of one."""
     return K.index_tensor([data.numel()], data)
 
 
 @operator("_copyto", shape=FIRST)
-def _copyto(data, *, context: Any_, origin: Any_):
+def _copyto(data: Tensor, *, context: Any_, origin: Any_) -> Tensor:
     """The data, which is on the context `origin`, on another one."""
     return storage.copy_to(data, ctx=context)
 
 
 @gradient(_copyto)
-def _copyto_gradient(head, attrs):
+def _copyto_gradient(head: Value, attrs: Namespace) -> Gradients:
     return [head.as_in_context(attrs.origin)]
 
 
 @composite("khatri_rao", real=True)
-def khatri_rao(*args):
+def khatri_rao(*args: Value) -> Value:
     """The column-wise Kronecker product of matrices with equal numbers of columns."""
 
-    def pair(a, b):
+    def pair(a: Value, b: Value) -> Value:
         product = F.expand_dims(a, axis=1) * F.expand_dims(b, axis=0)
         return F.Reshape(product, shape=(-3, 0))
 
@@ -496,7 +506,7 @@ def khatri_rao(*args):
 # ---------------------------------------------------------------------------------------------- by rows
 
 
-def _over_last_axes(node):
+def _over_last_axes(node: Node) -> int | None:
     """How many last axes are summed; None for others."""
     shape, left = node.inputs[0].shape, node.outputs[0].shape
     found = [k for k in range(1, len(shape) + 1) if left == kept(shape, k) and shape[-k] != 1]

@@ -10,10 +10,11 @@ from core import kernels
 from core.ops.attributes import Bool, Int
 from core.ops.registry import F, composite, operator
 from core.ops.shape import expect_shape
+from core.ops.values import Tensor, Value
 
 
 @operator("_sliding_window", outputs=2, memory="new")
-def _sliding_window(data, dilation, *, w: Int, symmetric: Bool):
+def _sliding_window(data: Tensor, dilation: Tensor, *, w: Int, symmetric: Bool) -> Tensor | tuple[Tensor, ...]:
     """What each place of data (batch, places, heads, ...) sees: rows of (places x heads), int64,
     and 1 where there are such, else 0.
 
@@ -23,7 +24,7 @@ def _sliding_window(data, dilation, *, w: Int, symmetric: Bool):
     length, heads = data.shape[1:3]
     expect_shape("sliding window attention", "a dilation", dilation, (heads,))
 
-    def along(values, shape):
+    def along(values: range, shape: tuple[int, ...]) -> Tensor:
         return kernels.shape.reshape(kernels.shape.index_tensor(values, data), shape)
 
     times, add = F.broadcast_mul.forward, F.broadcast_add.forward
@@ -35,7 +36,7 @@ def _sliding_window(data, dilation, *, w: Int, symmetric: Bool):
     return rows, kernels.cast(inside, kernels.dtype_name(data))
 
 
-def _seen(data, dilation, w, symmetric):
+def _seen(data: Value, dilation: Value, w: int, symmetric: bool) -> tuple[Value, Value]:
     """The data of the places that each place sees, (batch, places, heads, window, width), and which of these exist."""
     batch, length, heads, width = data.shape
     rows, inside = F._sliding_window(data, dilation, w=w, symmetric=symmetric)
@@ -46,7 +47,7 @@ def _seen(data, dilation, w, symmetric):
 
 
 @composite("_contrib_sldwin_atten_score", aliases=("_npx_sldwin_atten_score",))
-def sldwin_atten_score(query, key, dilation, *, w: Int, symmetric: Bool):
+def sldwin_atten_score(query: Value, key: Value, dilation: Value, *, w: Int, symmetric: Bool) -> Value:
     """The products of each query with the keys that it sees."""
     expect_shape("sldwin_atten_score", "a key", key, tuple(query.shape))
     keys, inside = _seen(key, dilation, w, symmetric)
@@ -54,7 +55,7 @@ def sldwin_atten_score(query, key, dilation, *, w: Int, symmetric: Bool):
 
 
 @composite("_contrib_sldwin_atten_mask_like", aliases=("_npx_sldwin_atten_mask_like",))
-def sldwin_atten_mask_like(score, dilation, valid_length, *, w: Int, symmetric: Bool):
+def sldwin_atten_mask_like(score: Value, dilation: Value, valid_length: Value, *, w: Int, symmetric: Bool) -> Value:
     """1 for each score of two places below the `valid_length` (batch,) of their sequence, else 0."""
     batch, length, heads, window = score.shape
     expect_shape("sldwin_atten_mask_like", "an array of valid lengths", valid_length, (batch,))
@@ -69,7 +70,7 @@ def sldwin_atten_mask_like(score, dilation, valid_length, *, w: Int, symmetric: 
 
 
 @composite("_contrib_sldwin_atten_context", aliases=("_npx_sldwin_atten_context",))
-def sldwin_atten_context(score, value, dilation, *, w: Int, symmetric: Bool):
+def sldwin_atten_context(score: Value, value: Value, dilation: Value, *, w: Int, symmetric: Bool) -> Value:
     """The values that each place sees, weighted by its scores and added up."""
     batch, length, heads, _ = value.shape
     expect_shape("sldwin_atten_context", "a score", score, (batch, length, heads, 2 * w + 1 if symmetric else w + 1))

@@ -1,77 +1,80 @@
 """Softmax and its kin: logarithms, masks, temperatures, cross entropies."""
 
 import math
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 from core import kernels
 from core.base import MXNetError
 from core.dtypes import accumulates_safely, dtype_name
 from core.kernels import formula as fx
+from core.kernels.formula import Expr
 from core.ops.attributes import Bool, Choice, Int, OptDType, OptFloat
 from core.ops.facts import OnCodes
-from core.ops.registry import F, composite, decompose, gradient, operator, specialize
+from core.ops.registry import F, Operator, composite, decompose, gradient, operator, specialize
 from core.ops.relations import FIRST
 from core.ops.rows import by_rows, last_axis, row_fmax, row_sum
 from core.ops.shape import expect_shape, normal_axis
+from core.ops.values import Attrs, Gradients, Input, Namespace, Node, Tensor, Value
 
 
 @operator("_softmax", memory="new")
-def _softmax(data, *, axis: Int):
+def _softmax(data: Tensor, *, axis: Int) -> Tensor:
     """exp(x) / sum(exp(x)) along an axis."""
     return kernels.softmax.softmax(data, _place(axis, data.dim()))
 
 
 @gradient(_softmax)
-def _softmax_gradient(head, out, attrs):
+def _softmax_gradient(head: Value, out: Value, attrs: Namespace) -> Gradients:
     return [F._softmax_grad.typed(head, out, axis=attrs.axis)]
 
 
 @operator("_onednn_softmax", memory="new")
-def _onednn_softmax(data, *, axis: Int = -1):
+def _onednn_softmax(data: Tensor, *, axis: Int = -1) -> Tensor:
     """The softmax of networks on codes: rounded as MXNet's, where oneDNN computed it, to the last bit."""
     return kernels.softmax.onednn_softmax(data, _place(axis, data.dim()))
 
 
 @gradient(_onednn_softmax)
-def _onednn_softmax_gradient(head, out, attrs):
+def _onednn_softmax_gradient(head: Value, out: Value, attrs: Namespace) -> Gradients:
     return [F._softmax_grad.typed(head, out, axis=attrs.axis)]
 
 
 @operator("_softmax_grad", memory="new", input_dtypes={"length": "int32"})
-def _softmax_grad(head, out, length=None, *, axis: Int):
+def _softmax_grad(head: Tensor, out: Tensor, length: Tensor | None = None, *, axis: Int) -> Tensor:
     """(head - sum(head * out)) * out; the sum is over `length` places."""
     return kernels.softmax.softmax_grad(head, out, _place(axis, out.dim()), length)
 
 
 @decompose(_softmax_grad)
-def _softmax_grad_decompose(head, out, length=None, *, axis):
+def _softmax_grad_decompose(head: Value, out: Value, length: Value | None = None, *, axis: int) -> Value:
     return F.broadcast_sub(head, F.sum(head * out, axis=axis, keepdims=True)) * out
 
 
 @operator("_log_softmax", memory="new")
-def _log_softmax(data, *, axis: Int):
+def _log_softmax(data: Tensor, *, axis: Int) -> Tensor:
     """x - log(sum(exp(x))) along an axis."""
     return kernels.softmax.log_softmax(data, _place(axis, data.dim()))
 
 
 @gradient(_log_softmax)
-def _log_softmax_gradient(head, out, attrs):
+def _log_softmax_gradient(head: Value, out: Value, attrs: Namespace) -> Gradients:
     return [F._log_softmax_grad.typed(head, out, axis=attrs.axis)]
 
 
 @operator("_log_softmax_grad", memory="new")
-def _log_softmax_grad(head, out, *, axis: Int):
+def _log_softmax_grad(head: Tensor, out: Tensor, *, axis: Int) -> Tensor:
     """head - exp(out) * sum(head)."""
     return kernels.softmax.log_softmax_grad(head, out, _place(axis, out.dim()))
 
 
 @decompose(_log_softmax_grad)
-def _log_softmax_grad_decompose(head, out, *, axis):
+def _log_softmax_grad_decompose(head: Value, out: Value, *, axis: int) -> Value:
     return F.broadcast_sub(head, F.broadcast_mul(F.exp(out), F.sum(head, axis=axis, keepdims=True)))
 
 
 @operator("_masked_softmax", memory="new", input_dtypes={"length": "int32"})
-def _masked_softmax(data, length, *, axis: Int):
+def _masked_softmax(data: Tensor, length: Tensor, *, axis: Int) -> Tensor:
     """The softmax of the first `length` places; 0 elsewhere."""
     axis = normal_axis(axis, data.dim(), "softmax with lengths")
     expect_shape("softmax", "an array of lengths", length, (*data.shape[:axis], *data.shape[axis + 1 :]))
@@ -79,16 +82,16 @@ def _masked_softmax(data, length, *, axis: Int):
 
 
 @gradient(_masked_softmax)
-def _masked_softmax_gradient(head, out, length, attrs):
+def _masked_softmax_gradient(head: Value, out: Value, length: Value, attrs: Namespace) -> Gradients:
     return [F._softmax_grad.typed(head, out, length, axis=attrs.axis), None]
 
 
-def _place(axis, ndim):
+def _place(axis: int, ndim: int) -> int:
     """The axis counted from the front; a single number without axes is a row of one, as in MXNet."""
     return normal_axis(axis, max(ndim, 1), "softmax")
 
 
-def _prepared(data, temperature, axis, dtype=None):
+def _prepared(data: Value, temperature: float | None, axis: int, dtype: str | None = None) -> Value:
     """The data of a softmax; in the type that was asked for if that is wider and sums are to be
     safe (as in MXNet, else after).
     """
@@ -98,7 +101,7 @@ def _prepared(data, temperature, axis, dtype=None):
     return data if temperature in (None, 1.0) else data / temperature
 
 
-def _typed(result, dtype):
+def _typed(result: Value, dtype: str | None) -> Value:
     """The result in the type that was asked for."""
     return result if dtype in (None, dtype_name(result.dtype)) else F.Cast(result, dtype=dtype)
 
@@ -114,8 +117,14 @@ _WIDTH = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}  # bytes
     on_codes=OnCodes("_onednn_softmax", gives="rounded"),
 )
 def softmax(
-    data, length=None, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False
-):
+    data: Value,
+    length: Input = None,
+    *,
+    axis: Int = -1,
+    temperature: OptFloat = None,
+    dtype: OptDType = None,
+    use_length: Bool = False,
+) -> Value:
     """exp(x / temperature), normalised along an axis; with use_length only the first `length` places take part."""
     data = _prepared(data, temperature, axis, dtype)
     if use_length:
@@ -127,20 +136,20 @@ def softmax(
 
 @composite("log_softmax", shape=FIRST)
 def log_softmax(
-    data, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False
-):
+    data: Value, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False
+) -> Value:
     """The logarithm of the softmax."""
     _without_length("log_softmax", use_length)
     return _typed(F._log_softmax(_prepared(data, temperature, axis, dtype), axis=axis), dtype)
 
 
-def _without_length(name, use_length):
+def _without_length(name: str, use_length: bool) -> None:
     """MXNetError for the attribute that every softmax of MXNet has, where no input goes with it."""
     if use_length:
         raise MXNetError(f"{name}: use_length=True is for softmax, which takes lengths")
 
 
-def _of_mask(data, mask, temperature, axis):
+def _of_mask(data: Value, mask: Value, temperature: float | None, axis: int) -> tuple[Value, Value]:
     """Where the mask holds, in the shape of the data, and the data, very low where it does not."""
     keep = F._npi_not_equal_scalar(F._broadcast_from(mask, shape=data.shape), scalar=0)
     low = F.full_like(data, fill_value=-6e4 if dtype_name(data.dtype) == "float16" else -1e30)
@@ -148,21 +157,25 @@ def _of_mask(data, mask, temperature, axis):
 
 
 @composite("masked_softmax", aliases=("_npx_masked_softmax",))
-def masked_softmax(data, mask, *, axis: Int = -1, temperature: OptFloat = 1.0, normalize: Bool = True):
+def masked_softmax(
+    data: Value, mask: Value, *, axis: Int = -1, temperature: OptFloat = 1.0, normalize: Bool = True
+) -> Value:
     """The softmax of the places where the mask holds; 0 elsewhere, and where it holds nowhere along the axis."""
     keep, data = _of_mask(data, mask, temperature, axis)
     return F._npi_multiply(F._softmax(data, axis=axis), F.Cast(keep, dtype=data.dtype))
 
 
 @composite("masked_log_softmax", aliases=("_npx_masked_log_softmax",))
-def masked_log_softmax(data, mask, *, axis: Int = -1, temperature: OptFloat = 1.0, normalize: Bool = True):
+def masked_log_softmax(
+    data: Value, mask: Value, *, axis: Int = -1, temperature: OptFloat = 1.0, normalize: Bool = True
+) -> Value:
     """The logarithm of `masked_softmax`."""
     keep, data = _of_mask(data, mask, temperature, axis)
     return F._npi_where(keep, F._log_softmax(data, axis=axis), F.full_like(data, fill_value=-math.inf))
 
 
-def _plain(op):
-    def rule(attrs):
+def _plain(op: Operator) -> Callable[..., Any]:
+    def rule(attrs: Namespace) -> tuple[Operator | Attrs, ...] | None:
         bare = not attrs.use_length and attrs.temperature is None and attrs.dtype is None
         return (op, {"axis": attrs.axis}) if bare else None
 
@@ -174,20 +187,22 @@ specialize(log_softmax, inputs=1)(_plain(_log_softmax))
 
 
 @composite("softmin", shape=FIRST, unnamed=True)
-def softmin(data, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False):
+def softmin(
+    data: Value, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None, use_length: Bool = False
+) -> Value:
     """The softmax of the negated data."""
     _without_length("softmin", use_length)
     return _typed(F._softmax(_prepared(F.negative(data), temperature, axis, dtype), axis=axis), dtype)
 
 
 @composite("SoftmaxActivation", shape=FIRST, unnamed=True)
-def softmax_activation(data, *, mode: Annotated[str, Choice("instance", "channel")] = "instance"):
+def softmax_activation(data: Value, *, mode: Annotated[str, Choice("instance", "channel")] = "instance") -> Value:
     """The softmax along the last axis ("instance"), or over channels ("channel")."""
     return F._softmax(data, axis=1) if mode == "channel" else F._instance_softmax(data)
 
 
 @operator("_instance_softmax", memory="new")
-def _instance_softmax(data):
+def _instance_softmax(data: Tensor) -> Tensor:
     """The softmax along the last axis.
 
     Its gradient is MXNet's: that of a softmax over axis 1, also where that is not the last.
@@ -196,12 +211,12 @@ def _instance_softmax(data):
 
 
 @gradient(_instance_softmax)
-def _instance_softmax_gradient(head, out):
+def _instance_softmax_gradient(head: Value, out: Value) -> Gradients:
     return [F._softmax_grad(head, out, axis=1)]
 
 
 @operator("_cross_entropy", memory="new", indexes={"label": lambda shapes, attrs: shapes["data"][attrs["axis"]]})
-def _cross_entropy(data, label, *, axis: Int = -1):
+def _cross_entropy(data: Tensor, label: Tensor, *, axis: Int = -1) -> Tensor:
     """-log softmax(data) at the label, one loss per row."""
     axis %= data.dim()
     expect_shape("cross entropy", "a label", label, (*data.shape[:axis], *data.shape[axis + 1 :]))
@@ -209,18 +224,18 @@ def _cross_entropy(data, label, *, axis: Int = -1):
 
 
 @gradient(_cross_entropy)
-def _cross_entropy_gradient(head, data, label, attrs):
+def _cross_entropy_gradient(head: Value, data: Value, label: Value, attrs: Namespace) -> Gradients:
     return [F._cross_entropy_grad(head, data, label, axis=attrs.axis), None]
 
 
 @operator("_cross_entropy_grad", memory="new")
-def _cross_entropy_grad(head, data, label, *, axis: Int = -1):
+def _cross_entropy_grad(head: Tensor, data: Tensor, label: Tensor, *, axis: Int = -1) -> Tensor:
     """head * (softmax(data) - one_hot(label))."""
     return kernels.softmax.cross_entropy_grad(head, data, label, axis % data.dim())
 
 
 @decompose(_cross_entropy_grad)
-def _cross_entropy_grad_decompose(head, data, label, *, axis):
+def _cross_entropy_grad_decompose(head: Value, data: Value, label: Value, *, axis: int) -> Value:
     axis %= data.ndim
     loss_shape = data.shape[:axis] + data.shape[axis + 1 :]
     head = F.expand_dims(F._reshape_to(head, shape=loss_shape), axis=axis)
@@ -229,7 +244,7 @@ def _cross_entropy_grad_decompose(head, data, label, *, axis):
 
 
 @composite("softmax_cross_entropy")
-def softmax_cross_entropy(data, label):
+def softmax_cross_entropy(data: Value, label: Value) -> Value:
     """The sum of the cross entropies of all rows, as an array of one."""
     return F._reshape_to(F.sum(F._cross_entropy(data, label, axis=-1)), shape=(1,))
 
@@ -238,22 +253,22 @@ def softmax_cross_entropy(data, label):
 
 
 @by_rows(_softmax, last_axis)
-def _softmax_rows(node, x):
+def _softmax_rows(node: Node, x: Expr) -> tuple[Expr]:
     e = fx.exp(x - row_fmax(x))
     return (e / row_sum(e),)
 
 
 @by_rows(_log_softmax, last_axis)
-def _log_softmax_rows(node, x):
+def _log_softmax_rows(node: Node, x: Expr) -> tuple[Expr]:
     d = x - row_fmax(x)
     return (d - fx.log(row_sum(fx.exp(d))),)
 
 
 @by_rows(F._softmax_grad, lambda node: last_axis(node) if len(node.inputs) == 2 else None)
-def _softmax_grad_rows(node, head, y):
+def _softmax_grad_rows(node: Node, head: Expr, y: Expr) -> tuple[Expr]:
     return (y * (head - row_sum(head * y)),)
 
 
 @by_rows(F._log_softmax_grad, last_axis)
-def _log_softmax_grad_rows(node, head, y):
+def _log_softmax_grad_rows(node: Node, head: Expr, y: Expr) -> tuple[Expr]:
     return (head - fx.exp(y) * row_sum(head),)

@@ -6,10 +6,11 @@ from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.ops.attributes import Int
 from core.ops.registry import F, composite
+from core.ops.values import Value
 
 
 @composite("_contrib_fft")
-def fft(data, *, compute_size: Int = 128):
+def fft(data: Value, *, compute_size: Int = 128) -> Value:
     """The Fourier transform along the last axis: (..., d) to (..., 2 d), real and imaginary parts by turns."""
     d = data.shape[-1]
     cosine, sine = _waves(data, d)
@@ -18,7 +19,7 @@ def fft(data, *, compute_size: Int = 128):
 
 
 @composite("_contrib_ifft")
-def ifft(data, *, compute_size: Int = 128):
+def ifft(data: Value, *, compute_size: Int = 128) -> Value:
     """d times the real part of the inverse Fourier transform: (..., 2 d), parts by turns, to (..., d)."""
     if data.shape[-1] % 2:
         raise MXNetError(f"ifft: the last axis has an even length, given shape {data.shape}")
@@ -30,7 +31,7 @@ def ifft(data, *, compute_size: Int = 128):
 
 
 @composite("_contrib_count_sketch")
-def count_sketch(data, h, s, *, out_dim: Int, processing_batch_size: Int = 32):
+def count_sketch(data: Value, h: Value, s: Value, *, out_dim: Int, processing_batch_size: Int = 32) -> Value:
     """(N, d) to (N, out_dim): column i, times its sign s[i], is added to column h[i]; h, s:
     (1, d) (Charikar et al., 2002).
     """
@@ -39,11 +40,11 @@ def count_sketch(data, h, s, *, out_dim: Int, processing_batch_size: Int = 32):
     return F._reshape_to(F._matmul(_rows(signed, data.shape[-1]), places), shape=(*data.shape[:-1], out_dim))
 
 
-def _rows(data, d: int):
+def _rows(data: Value, d: int) -> Value:
     return F._reshape_to(data, shape=(-1, d))
 
 
-def _waves(data, d: int):
+def _waves(data: Value, d: int) -> tuple[Value, Value]:
     """Cosines and sines (d, d) of 2 pi j k / d; products are taken modulo d first, which keeps the angles exact."""
     steps = F._arange_like(data, length=d)
     turns = F._mod_scalar(F.broadcast_mul(F.Reshape(steps, shape=(d, 1)), F.Reshape(steps, shape=(1, d))), scalar=d)

@@ -1,7 +1,8 @@
 """Regions of feature maps, sampling of images at fractional places, and changes of their size."""
 
 import math
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from core import kernels
 from core.base import MXNetError
@@ -9,6 +10,7 @@ from core.dtypes import dtype_name
 from core.ops.attributes import Bool, Choice, Int, OptBool, OptFloat, Positive, Shape, Share
 from core.ops.registry import F, composite, decompose, gradient, gradients_through, infer, operator
 from core.ops.shape import expect_shape
+from core.ops.values import Attrs, Gradients, Namespace, Tensor, Value
 
 K = kernels.vision
 
@@ -17,7 +19,7 @@ K = kernels.vision
 
 
 @operator("ROIPooling", aliases=("_npx_roi_pooling",), outputs=2, visible=1)
-def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: Share):
+def roi_pooling(data: Tensor, rois: Tensor, *, pooled_size: Shape, spatial_scale: Share) -> tuple[Tensor, ...]:
     """Maxima over pooled_size cells of each region: (regions, C, *pooled_size) (Girshick, 2015).
 
     data (N, C, H, W); rois (regions, 5): image, left, top, right, bottom in pixels, times spatial_scale in data. Those
@@ -28,37 +30,37 @@ def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: Share):
 
 
 @gradient(roi_pooling)
-def _roi_pooling_gradient(head, out1, data_shape):
+def _roi_pooling_gradient(head: Value, out1: Value, data_shape: tuple[int, ...]) -> Gradients:
     return [F._roi_pooling_grad(head, out1, shape=data_shape), None]
 
 
 @operator("_roi_pooling_grad")
-def _roi_pooling_grad(head, places, *, shape: Shape):
+def _roi_pooling_grad(head: Tensor, places: Tensor, *, shape: Shape) -> Tensor:
     """The head added up at the places of the maxima."""
     return K.roi_pool_grad(head, places, shape)
 
 
 @gradient(_roi_pooling_grad)
-def _roi_pooling_grad_gradient(head1, places):
+def _roi_pooling_grad_gradient(head1: Value, places: Value) -> Gradients:
     return [F._roi_pooling_gather(head1, places), None]
 
 
 @operator("_roi_pooling_gather")
-def _roi_pooling_gather(data, places):
+def _roi_pooling_gather(data: Tensor, places: Tensor) -> Tensor:
     """The elements that region pooling chose."""
     return K.roi_pool_gather(data, places)
 
 
 @gradient(_roi_pooling_gather)
-def _roi_pooling_gather_gradient(head, places, data_shape):
+def _roi_pooling_gather_gradient(head: Value, places: Value, data_shape: tuple[int, ...]) -> Gradients:
     return [F._roi_pooling_grad(head, places, shape=data_shape), None]
 
 
 @operator("_contrib_ROIAlign")
 def roi_align(
-    data, rois, *, pooled_size: Shape, spatial_scale: Share, sample_ratio: Int = -1, position_sensitive: Bool = False,
-    aligned: Bool = False,
-):  # fmt: skip
+    data: Tensor, rois: Tensor, *, pooled_size: Shape, spatial_scale: Share, sample_ratio: Int = -1,
+    position_sensitive: Bool = False, aligned: Bool = False,
+) -> Tensor:  # fmt: skip
     """Means of bilinear samples over pooled_size cells of each region (He et al., 2017).
 
     data (N, C, H, W); rois (regions, 5): image, left, top, right, bottom; image -1 gives zeros. sample_ratio: samples
@@ -72,27 +74,29 @@ def roi_align(
 
 
 @gradient(roi_align)
-def _roi_align_gradient(head, rois, data_shape, attrs):
+def _roi_align_gradient(head: Value, rois: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     return [F._roi_align_grad(head, rois, shape=data_shape, **vars(attrs)), None]
 
 
 @operator("_roi_align_grad")
 def _roi_align_grad(
-    head, rois, *, shape: Shape, pooled_size: Shape, spatial_scale: Share, sample_ratio: Int, position_sensitive: Bool,
-    aligned: Bool,
-):  # fmt: skip
+    head: Tensor, rois: Tensor, *, shape: Shape, pooled_size: Shape, spatial_scale: Share, sample_ratio: Int,
+    position_sensitive: Bool, aligned: Bool,
+) -> Tensor:  # fmt: skip
     """The head spread over the samples of its cells."""
     return K.roi_align_grad(head, rois, pooled_size, spatial_scale, sample_ratio, aligned, position_sensitive, shape)
 
 
 @gradient(_roi_align_grad)
-def _roi_align_grad_gradient(head1, rois, attrs):
+def _roi_align_grad_gradient(head1: Value, rois: Value, attrs: Namespace) -> Gradients:
     options = {name: value for name, value in vars(attrs).items() if name != "shape"}
     return [F._contrib_ROIAlign(head1, rois, **options), None]
 
 
 @operator("_contrib_RROIAlign")
-def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Share, sampling_ratio: Int = -1):
+def rotated_roi_align(
+    data: Tensor, rois: Tensor, *, pooled_size: Shape, spatial_scale: Share, sampling_ratio: Int = -1
+) -> Tensor:
     """ROIAlign of rotated regions: rois (regions, 6) of image, centre x and y, width, height,
     degrees (Ma et al., 2018).
     """
@@ -101,23 +105,25 @@ def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Share, s
 
 
 @gradient(rotated_roi_align)
-def _rotated_roi_align_gradient(head, rois, data_shape, attrs):
+def _rotated_roi_align_gradient(head: Value, rois: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     return [F._rotated_roi_align_grad(head, rois, shape=data_shape, **vars(attrs)), None]
 
 
 @operator("_rotated_roi_align_grad")
-def _rotated_roi_align_grad(head, rois, *, shape: Shape, pooled_size: Shape, spatial_scale: Share, sampling_ratio: Int):
+def _rotated_roi_align_grad(
+    head: Tensor, rois: Tensor, *, shape: Shape, pooled_size: Shape, spatial_scale: Share, sampling_ratio: Int
+) -> Tensor:
     """The head spread over the samples of its cells."""
     return K.rotated_roi_align_grad(head, rois, pooled_size, spatial_scale, sampling_ratio, shape)
 
 
 @gradient(_rotated_roi_align_grad)
-def _rotated_roi_align_grad_gradient(head1, rois, attrs):
+def _rotated_roi_align_grad_gradient(head1: Value, rois: Value, attrs: Namespace) -> Gradients:
     options = {name: value for name, value in vars(attrs).items() if name != "shape"}
     return [F._contrib_RROIAlign(head1, rois, **options), None]
 
 
-def _check_regions(name, data, rois, widths, pooled):
+def _check_regions(name: str, data: Tensor, rois: Tensor, widths: tuple[int, ...], pooled: tuple[int, ...]) -> None:
     if data.dim() != 4 or min(data.shape[2:]) < 1:
         raise MXNetError(f"{name} takes data (batch, channels, height, width), given the shape {tuple(data.shape)}")
     if rois.dim() != 2 or rois.shape[1] not in widths:
@@ -131,7 +137,7 @@ def _check_regions(name, data, rois, widths, pooled):
 
 
 @operator("BilinearSampler")
-def bilinear_sampler(data, grid, *, cudnn_off: OptBool = None):
+def bilinear_sampler(data: Tensor, grid: Tensor, *, cudnn_off: OptBool = None) -> Tensor:
     """data (N, C, H, W) at the places of grid (N, 2, H', W'), zeros outside (Jaderberg et al., 2015).
 
     grid holds x and y; -1 and 1 are the centres of the outermost pixels.
@@ -145,22 +151,22 @@ def bilinear_sampler(data, grid, *, cudnn_off: OptBool = None):
 
 
 @gradient(bilinear_sampler)
-def _bilinear_sampler_gradient(head, data, grid):
+def _bilinear_sampler_gradient(head: Value, data: Value, grid: Value) -> Gradients | Value:
     return F._bilinear_sampler_grad(head, data, grid)
 
 
 @operator("_bilinear_sampler_grad", outputs=2)
-def _bilinear_sampler_grad(head, data, grid):
+def _bilinear_sampler_grad(head: Tensor, data: Tensor, grid: Tensor) -> tuple[Tensor, ...]:
     """Gradients of the bilinear sampler with respect to data and grid."""
     return K.bilinear_sample_grad(head, data, grid)
 
 
 @decompose(_bilinear_sampler_grad)
-def _bilinear_sampler_grad_decompose(head, data, grid):
+def _bilinear_sampler_grad_decompose(head: Value, data: Value, grid: Value) -> Sequence[Value]:
     return gradients_through(_sampled, [data, grid], [head], [True, True])
 
 
-def _sampled(data, grid):
+def _sampled(data: Value, grid: Value) -> Value:
     """The sampler as an expression over other operators, which second derivatives differentiate: products with hats."""
     batch, channels, height, width = data.shape
     places = math.prod(grid.shape[2:])
@@ -177,7 +183,9 @@ def _sampled(data, grid):
 
 
 @composite("GridGenerator", real=True)
-def grid_generator(data, *, transform_type: Annotated[str, Choice("affine", "warp")], target_shape: Shape = (0, 0)):
+def grid_generator(
+    data: Value, *, transform_type: Annotated[str, Choice("affine", "warp")], target_shape: Shape = (0, 0)
+) -> Value:
     """Places to sample (N, 2, H, W): x and y from -1 to 1.
 
     affine: data (N, 6), the rows of a 2 x 3 matrix that maps the places of an image of target_shape. warp: data
@@ -202,7 +210,7 @@ def grid_generator(data, *, transform_type: Annotated[str, Choice("affine", "war
     return F.broadcast_add(F.broadcast_mul(data, halves), grid)
 
 
-def _centres(data, height, width):
+def _centres(data: Value, height: int, width: int) -> tuple[Value, ...]:
     """x and y of the pixels of an image, row by row, from -1 to 1."""
     place = F._arange_like(data, length=height * width)
     row = F.floor(place / float(width))
@@ -213,9 +221,9 @@ def _centres(data, height, width):
 
 @composite("SpatialTransformer")
 def spatial_transformer(
-    data, loc, *, target_shape: Shape = (0, 0), transform_type: Annotated[str, Choice("affine")], sampler_type: Annotated[str, Choice("bilinear")],
-    cudnn_off: OptBool = None,
-):  # fmt: skip
+    data: Value, loc: Value, *, target_shape: Shape = (0, 0), transform_type: Annotated[str, Choice("affine")],
+    sampler_type: Annotated[str, Choice("bilinear")], cudnn_off: OptBool = None,
+) -> Value:  # fmt: skip
     """data (N, C, H, W) under the affine maps loc (N, 6), in size target_shape (Jaderberg et al., 2015)."""
     size = tuple(t or n for t, n in zip(target_shape, data.shape[2:], strict=True))
     return F.BilinearSampler(data, F.GridGenerator(loc, transform_type="affine", target_shape=size))
@@ -223,9 +231,9 @@ def spatial_transformer(
 
 @composite("Correlation")
 def correlation(
-    data1, data2, *, kernel_size: Int = 1, max_displacement: Int = 1, stride1: Int = 1, stride2: Int = 1,
+    data1: Value, data2: Value, *, kernel_size: Int = 1, max_displacement: Int = 1, stride1: Int = 1, stride2: Int = 1,
     pad_size: Int = 0, is_multiply: Bool = True,
-):  # fmt: skip
+) -> Value:  # fmt: skip
     """Correlation of patches of two maps (N, C, H, W): a channel for each displacement (Fischer et al., 2015).
 
     The mean over channels and a kernel_size square of the products (is_multiply) or absolute differences of data1 and
@@ -246,36 +254,41 @@ def correlation(
     )  # fmt: skip
 
 
-def _patches(shape, size, reach, stride, pad):
+def _patches(shape: tuple[int, ...], size: int, reach: int, stride: int, pad: int) -> list[int]:
     """How many patches there are down and across."""
     return [-(-(n + 2 * pad - 2 * (reach + size // 2)) // stride) for n in shape[2:]]
 
 
 @operator("_correlation")
-def _correlation(data1, data2, *, size: Int, reach: Int, stride: Int, step: Int, pad: Int, multiply: Bool):
+def _correlation(
+    data1: Tensor, data2: Tensor, *, size: Int, reach: Int, stride: Int, step: Int, pad: Int, multiply: Bool
+) -> Tensor:
     """Correlation of patches of `size` that begin every `stride` places, displaced by up to `reach` places."""
     return kernels.correlation.correlate(data1, data2, size, reach, stride, step, pad, multiply)
 
 
 @gradient(_correlation)
-def _correlation_gradient(head, data1, data2, attrs):
+def _correlation_gradient(head: Value, data1: Value, data2: Value, attrs: Namespace) -> Gradients | Value:
     return F._correlation_grad(head, data1, data2, **vars(attrs))
 
 
 @operator("_correlation_grad", outputs=2)
 def _correlation_grad(
-    head, data1, data2, *, size: Int, reach: Int, stride: Int, step: Int, pad: Int, multiply: Bool
-):  # fmt: skip
+    head: Tensor, data1: Tensor, data2: Tensor, *, size: Int, reach: Int, stride: Int, step: Int, pad: Int,
+    multiply: Bool,
+) -> Tensor | tuple[Tensor, ...]:  # fmt: skip
     """Gradients of the correlation with respect to both maps."""
     return kernels.correlation.correlate_grad(head, data1, data2, size, reach, stride, step, pad, multiply)
 
 
 @decompose(_correlation_grad)
-def _correlation_grad_decompose(head, data1, data2, **how):
+def _correlation_grad_decompose(head: Value, data1: Value, data2: Value, **how: Any) -> Sequence[Value]:
     return gradients_through(lambda a, b: _correlated(a, b, **how), [data1, data2], [head], [True, True])
 
 
-def _correlated(data1, data2, size, reach, stride, step, pad, multiply):
+def _correlated(
+    data1: Value, data2: Value, size: int, reach: int, stride: int, step: int, pad: int, multiply: bool
+) -> Value:
     """The correlation as an expression over other operators, which second derivatives differentiate."""
     widths = (0, 0, 0, 0, *[pad] * 4)
     first, second = (F._pad(d, mode="constant", pad_width=widths) if pad else d for d in (data1, data2))
@@ -294,7 +307,7 @@ def _correlated(data1, data2, size, reach, stride, step, pad, multiply):
     return y / float(size**2 * data1.shape[1])
 
 
-def _window(data, top, left, spans):
+def _window(data: Value, top: int, left: int, spans: Sequence[int]) -> Value:
     part = F.slice_axis(data, axis=2, begin=top, end=top + spans[0])
     return F.slice_axis(part, axis=3, begin=left, end=left + spans[1])
 
@@ -304,10 +317,18 @@ def _window(data, top, left, spans):
 
 @composite("_contrib_BilinearResize2D", when={"like": ("mode", "like")})
 def bilinear_resize(
-    data, like=None, *, height: Positive = 1, width: Positive = 1, scale_height: OptFloat = None, scale_width: OptFloat = None,
-    mode: Annotated[str, Choice("size", "odd_scale", "like", "to_even_down", "to_even_up", "to_odd_down", "to_odd_up")] = "size",
+    data: Value,
+    like: Value | None = None,
+    *,
+    height: Positive = 1,
+    width: Positive = 1,
+    scale_height: OptFloat = None,
+    scale_width: OptFloat = None,
+    mode: Annotated[
+        str, Choice("size", "odd_scale", "like", "to_even_down", "to_even_up", "to_odd_down", "to_odd_up")
+    ] = "size",
     align_corners: Bool = True,
-):  # fmt: skip
+) -> Value:
     """data (N, C, H, W) in another size by bilinear interpolation.
 
     mode: "size" (height and width, or scale_height and scale_width times the size), "odd_scale" (what goes beyond an
@@ -336,7 +357,7 @@ def bilinear_resize(
 
 
 @operator("_resize_bilinear")
-def _resize_bilinear(data, *, size: Shape, align_corners: Bool):
+def _resize_bilinear(data: Tensor, *, size: Shape, align_corners: Bool) -> Tensor:
     """Bilinear interpolation of (N, C, H, W) to `size`."""
     if data.dim() != 4 or min(size) < 1:
         raise MXNetError(
@@ -347,23 +368,23 @@ def _resize_bilinear(data, *, size: Shape, align_corners: Bool):
 
 
 @gradient(_resize_bilinear)
-def _resize_bilinear_gradient(head, data_shape, attrs):
+def _resize_bilinear_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     return [F._resize_bilinear_grad(head, shape=data_shape, align_corners=attrs.align_corners)]
 
 
 @operator("_resize_bilinear_grad")
-def _resize_bilinear_grad(head, *, shape: Shape, align_corners: Bool):
+def _resize_bilinear_grad(head: Tensor, *, shape: Shape, align_corners: Bool) -> Tensor:
     """The adjoint of the interpolation."""
     return K.resize_bilinear_grad(head, shape, align_corners)
 
 
 @gradient(_resize_bilinear_grad)
-def _resize_bilinear_grad_gradient(head1, head_shape, attrs):
+def _resize_bilinear_grad_gradient(head1: Value, head_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     return [F._resize_bilinear(head1, size=head_shape[2:], align_corners=attrs.align_corners)]
 
 
 @operator("_contrib_AdaptiveAvgPooling2D", unnamed=True)
-def adaptive_avg_pooling(data, *, output_size: Shape = ()):
+def adaptive_avg_pooling(data: Tensor, *, output_size: Shape = ()) -> Tensor:
     """Means of output_size (height, width; one number for both; default 1) cells of (N, C, H, W)."""
     size = tuple(output_size) or (1,)
     if data.dim() != 4 or len(size) > 2 or min(size) < 1:
@@ -374,18 +395,18 @@ def adaptive_avg_pooling(data, *, output_size: Shape = ()):
 
 
 @gradient(adaptive_avg_pooling)
-def _adaptive_avg_pooling_gradient(head, data_shape):
+def _adaptive_avg_pooling_gradient(head: Value, data_shape: tuple[int, ...]) -> Gradients:
     return [F._adaptive_avg_pooling_grad(head, shape=data_shape)]
 
 
 @operator("_adaptive_avg_pooling_grad")
-def _adaptive_avg_pooling_grad(head, *, shape: Shape):
+def _adaptive_avg_pooling_grad(head: Tensor, *, shape: Shape) -> Tensor:
     """Each head shared among the elements of its cell."""
     return K.adaptive_avg_pool_grad(head, shape)
 
 
 @gradient(_adaptive_avg_pooling_grad)
-def _adaptive_avg_pooling_grad_gradient(head1, head_shape):
+def _adaptive_avg_pooling_grad_gradient(head1: Value, head_shape: tuple[int, ...]) -> Gradients:
     return [F._contrib_AdaptiveAvgPooling2D(head1, output_size=head_shape[2:])]
 
 
@@ -396,9 +417,9 @@ def _adaptive_avg_pooling_grad_gradient(head1, head_shape):
     initial={"weight": '["bilinear", {}]'},
 )
 def up_sampling(
-    *data, scale: Positive, num_filter: Int = 0, sample_type: Annotated[str, Choice("nearest", "bilinear")],
+    *data: Value, scale: Positive, num_filter: Int = 0, sample_type: Annotated[str, Choice("nearest", "bilinear")],
     multi_input_mode: Annotated[str, Choice("concat", "sum")] = "concat", num_args: Int = 1, workspace: Int = 512,
-):  # fmt: skip
+) -> Value:  # fmt: skip
     """(N, C, H, W) with every pixel repeated (nearest), or with a learned transposed convolution (bilinear).
 
     nearest takes several arrays, brings all of them to the size of the first one's result, and joins them along the
@@ -425,14 +446,16 @@ def up_sampling(
 
 
 @infer(up_sampling)
-def _up_sampling_shapes(shapes, attrs):
+def _up_sampling_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
     if attrs["sample_type"] == "bilinear" and "arg1" in shapes:
         size = 2 * attrs["scale"] - attrs["scale"] % 2
         shapes["arg1"] = (attrs["num_filter"], 1, size, size)
 
 
 @composite("Crop", real=True)
-def crop(*data, num_args: Int = 1, offset: Shape = (0, 0), h_w: Shape = (0, 0), center_crop: Bool = False):
+def crop(
+    *data: Value, num_args: Int = 1, offset: Shape = (0, 0), h_w: Shape = (0, 0), center_crop: Bool = False
+) -> Any:
     """The window of (N, C, H, W) at `offset` (or in the middle) of size h_w, or of the size of a second array."""
     if len(data) not in (1, 2):
         raise MXNetError(f"Crop takes one or two arrays, given {len(data)}")
@@ -442,4 +465,5 @@ def crop(*data, num_args: Int = 1, offset: Shape = (0, 0), h_w: Shape = (0, 0), 
         offset = tuple((n - t) // 2 for n, t in zip(size, target, strict=True))
     if any(t < 1 or o < 0 or o + t > n for n, t, o in zip(size, target, offset, strict=True)):
         raise MXNetError(f"Crop: a window of {target} at {offset} is not inside data of {size}")
-    return _window(data[0], *offset, target)
+    y, x = offset
+    return _window(data[0], y, x, target)
