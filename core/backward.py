@@ -247,14 +247,24 @@ def _context(node: Application):
     return None
 
 
+def is_remade(array) -> bool:
+    """Whether the values of an array are made again where gradients need them, and not kept."""
+    return type(array._entry) is Leaf and array._entry.source is not None
+
+
+def remade(array):
+    """An array that holds the values of one whose values are made again, for as long as it lives."""
+    array._entry.source()
+    restored = type(array)._wrap(array._data, array._ctx)
+    restored._entry = array._entry
+    return restored
+
+
 def _restore(node: Application, i: int):
     """The array that was input `i`, as it was, with its own history."""
     tensor, version, entry, kind, ctx, array = node.saved_inputs[i]
     if tensor is None:
-        entry.source()
-        restored = kind._wrap(array._data, ctx)  # which holds the values while the rule needs them
-        restored._entry = entry
-        return restored
+        return remade(array)
     if _changed(tensor, version) and node.op.inputs[min(i, len(node.op.inputs) - 1)] not in node.op.mutates:
         raise MXNetError(
             f"an input of {node.op.name} was changed in place after it was used, but its value is needed for the "

@@ -115,7 +115,11 @@ def _own(block: Block) -> list[Parameter]:
 
 
 def _watch(block: Block, shards: Shards, unit_of: dict[int, Unit]) -> None:
-    """Gathers what a block reads before each call, and releases it afterwards; all below it where it is hybridized."""
+    """Gathers what a block reads before each call, and releases it afterwards, also where the call raises an error.
+
+    Of a hybridized block that is all below it, for a plan reads weights where it wants: hybridize the layers of a deep
+    network one by one, and each is gathered while the one before it computes, as without plans.
+    """
 
     def units(blocks) -> list[Unit]:
         found = [unit_of.get(id(param)) for one in blocks for param in _own(one)]
@@ -123,13 +127,16 @@ def _watch(block: Block, shards: Shards, unit_of: dict[int, Unit]) -> None:
 
     own, below, using = units([block]), units(_walk(block)), []
 
-    def before(called, _):
-        using.append(below if getattr(called, "_active", False) else own)
-        shards.use(using[-1])
+    def before(called, inputs):
+        found = below if getattr(called, "_active", False) else own
+        using.append((inputs, found))
+        shards.use(found)
 
-    def after(*_):
-        shards.leave(using.pop())
+    def after(called, inputs, *_):
+        if using and using[-1][0] is inputs:  # a call that failed before it came here has used nothing
+            shards.leave(using.pop()[1])
 
     if below:
         block.register_forward_pre_hook(before)
         block.register_forward_hook(after)
+        block._failure_hook = after

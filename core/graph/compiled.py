@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 
 from core import autograd, heap, kernels, operand_errors, random_keys, storage
-from core.backward import ZERO, gradients_through, zeros_head
+from core.backward import ZERO, gradients_through, is_remade, remade, zeros_head
 from core.base import MXNetError
 from core.context import current_context
 from core.dtypes import dtype_name
@@ -320,6 +320,8 @@ class Plan:
         self._retaining: Part | None = None
         moving = written(graph.nodes)
         self.guarded = [k for k, v in enumerate(graph.saved()) if v.source is None and v not in moving]
+        # Arrays of parameters among them, whose values may be made again and not kept.
+        self.kept = [(k, v.index) for k, v in enumerate(graph.saved()) if v.role == HELD and v.source is None]
         self._draw_contexts = [d.ctx for d in self.forward.draws]
         self._symbols = [] if shapes is None else [symbol.text for symbol in shapes.space.symbols]
         if shapes is not None:
@@ -376,6 +378,10 @@ class Plan:
             self._retaining = backward_part(self.graph, self._sharing, retain=True)
         storage.on_device(self._ctx, self._retaining.run)(list(saved), heads, keys, found, store)
 
+    def held(self, k: int) -> NDArray:
+        """An array of a parameter."""
+        return self._arrays[k]
+
     def source_of(self, k: int, leaves: list[NDArray]) -> NDArray:
         """The array from outside that output `k` is."""
         value = self.graph.outputs[k]
@@ -397,7 +403,8 @@ class Plan:
         """
         graph = self._traced
         arrays = dict(zip(graph.inputs, leaves, strict=True))
-        arrays.update(zip(graph.held, self._arrays, strict=True))
+        held = [remade(array) if is_remade(array) else array for array in self._arrays]
+        arrays.update(zip(graph.held, held, strict=True))
 
         def expression(*tracked):
             values = {**arrays, **dict(zip(graph.tracked, tracked, strict=True))}
@@ -413,18 +420,22 @@ class Plan:
 class _Call(autograd.Application):
     """One call of a plan on the tape."""
 
-    __slots__ = ("_keys", "_leaves", "_plan", "_versions")
+    __slots__ = ("_keys", "_leaves", "_plan", "_remade", "_versions")
 
     def __init__(self, plan: Plan, leaves: list[NDArray], outputs: list[NDArray], saved: list, keys: list[int]):
         self._plan, self._leaves, self._keys = plan, leaves, keys
         self.op, self.attrs, self.kind = None, {}, None
         self.outputs = outputs = [None] * len(outputs)
         self.parents = plan.parents(leaves)
+        self._remade = {k: plan.held(index) for k, index in plan.kept if is_remade(plan.held(index))}
+        guarded = [k for k in plan.guarded if k not in self._remade]
         if storage.writable_elsewhere:
-            for k in plan.guarded:
+            for k in guarded:
                 saved[k] = storage.safe_to_keep(saved[k])
+        self._versions = [(k, saved[k]._version) for k in guarded]
+        for k in self._remade:
+            saved[k] = None
         self.saved_inputs, self.saved_outputs, self.reserve = saved, None, None
-        self._versions = [saved[k]._version for k in plan.guarded]
 
     @property
     def starts(self) -> bool:
@@ -445,7 +456,7 @@ class _Call(autograd.Application):
             raise MXNetError(
                 "this computation was differentiated before and its tape is freed; pass retain_graph=True to keep it"
             )
-        for k, version in zip(plan.guarded, self._versions):
+        for k, version in self._versions:
             if saved[k]._version != version:
                 raise MXNetError(
                     "an input or a parameter of a hybridized block was changed in place after it was used, but its "
@@ -473,7 +484,12 @@ class _Call(autograd.Application):
         tensors = [h._data for h in given]
         del given
         heads.clear()
+        for k, parameter in self._remade.items():
+            saved[k] = remade(parameter)._data
         plan.gradients(saved, tensors, self._keys, retain, found, _Store(finish, array))
+        if retain:
+            for k in self._remade:
+                saved[k] = None
         return [array(k) for k in range(len(found))]
 
 

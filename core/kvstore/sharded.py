@@ -93,6 +93,7 @@ class Unit:
         self.flat = flat if stage < 3 else None
         self.weight = self._wrap(self._part(flat) if stage < 3 else self._part(flat).clone())
         self.flat_gradient, self.gradient, self.state = None, None, None
+        self._coming = None  # values that are on their way, and what to wait for
         self.users = 0  # blocks that are being called
         self.got: set[int] = set()  # leaves whose gradients came since they were sent last
         self.sent, self._pending, self._total = False, None, None
@@ -114,10 +115,22 @@ class Unit:
     def wake(self) -> None:
         """The arrays hold their values."""
         if self.flat is None:
+            self.begin_wake()
+            (self.flat, pending), self._coming = self._coming, None
+            pending.wait()
+            self._show(self.flat)
+
+    def begin_wake(self) -> None:
+        """Begins to gather the values, which `wake` waits for."""
+        if self.flat is None and self._coming is None:
             flat = storage.flat(self.size * self.layout.shards, self.weight._data)
-            communication.gather_parts(flat, self.weight._data, self.layout.gathers).wait()
-            self.flat = flat
-            self._show(flat)
+            self._coming = flat, communication.gather_parts(flat, self.weight._data, self.layout.gathers)
+
+    def forget(self) -> None:
+        """What was gathered is not wanted."""
+        if self._coming is not None:
+            self._coming[1].wait()
+            self._coming = None
 
     def sleep(self) -> None:
         """The arrays hold nothing; what still reads their values keeps them."""
@@ -252,6 +265,24 @@ class Unit:
         return NDArray._wrap(tensor, self.context)
 
 
+class Order:
+    """What is used after what: a pass is taken to go as the one before it, as long as it does."""
+
+    def __init__(self):
+        self._before, self._now, self._same = [], [], True
+
+    def begin(self) -> None:
+        """A pass begins."""
+        self._before, self._now, self._same = self._now or self._before, [], True
+
+    def after(self, used: list[Unit]) -> list[Unit]:
+        """What is used after this, [] where that is not known."""
+        k = len(self._now)
+        self._now.append(used)
+        self._same = self._same and k < len(self._before) and self._before[k] == used
+        return self._before[k + 1] if self._same and k + 1 < len(self._before) else []
+
+
 class Shards:
     """All units of a trainer; the hook of their marked arrays in stages 2 and 3.
 
@@ -288,13 +319,16 @@ class Shards:
         self._order = self.units[::-1]  # of sending; known after a step
         self._arrived: list[Unit] = []
         self._next, self._under_way = 0, []
-        self._awake: list[Unit] = []  # by gradient rules, the last one last
+        self._awake: Unit | None = None  # by a gradient rule
+        self._calls = 0  # of watched blocks, one inside of another
+        self._forward, self._backward = Order(), Order()
 
     # ------------------------------------------------------------------ the hook of marked arrays
 
     def begin(self) -> None:
         """A backward pass begins."""
         self._next, self._arrived = 0, []
+        self._backward.begin()
 
     def ready(self, leaf: Leaf) -> None:
         """The gradient of an array is there."""
@@ -322,29 +356,42 @@ class Shards:
     # ------------------------------------------------------------------ weights of stage 3
 
     def use(self, units: Sequence[Unit]) -> None:
-        """A block that reads these units is called."""
+        """A block that reads these units is called; begins to gather those of the block that was next the last time."""
+        if not self._calls:
+            self._forward.begin()
+        self._calls += 1
         for unit in units:
             unit.wake()
             unit.users += 1
+        if units:
+            for unit in self._forward.after(list(units)):
+                unit.begin_wake()
 
     def leave(self, units: Sequence[Unit]) -> None:
-        """The call is over."""
+        """The call is over, or has raised an error."""
+        self._calls -= 1
         for unit in units:
             unit.users -= 1
             if not unit.users:
                 unit.sleep()
+        if not self._calls:
+            for unit in self.units:
+                unit.forget()
 
     def _wake_for_rule(self, unit: Unit) -> None:
         if unit.flat is None:
             unit.wake()
-            self._awake.append(unit)
-            if len(self._awake) > 2:
-                self._awake.pop(0).sleep()
+            for coming in self._backward.after([unit]):
+                coming.begin_wake()
+            before, self._awake = self._awake, unit
+            if before is not None and not before.users:
+                before.sleep()
 
     def sleep(self) -> None:
         """All weights of stage 3 that no block uses are released."""
-        self._awake.clear()
+        self._awake = None
         for unit in self.units:
+            unit.forget()
             if self.stage == 3 and unit.flat is not None and not unit.users:
                 unit.sleep()
 

@@ -361,6 +361,8 @@ class Block:
         self.load_parameters(filename, ctx, allow_missing, ignore_extra)
 
     # ------------------------------------------------------------------ calls
+    _failure_hook = None  # called with a block and its inputs where a call raises an error
+
     def __call__(self, *args):
         if route is not None:
             routed = route(Block.__call__, self, args)
@@ -377,9 +379,15 @@ class Block:
         except Exception as error:
             if "_children" not in self.__dict__:
                 raise not_prepared(self) from None
-            note(error, self, args)
+            self._failed(error, args)
             raise
         return out
+
+    def _failed(self, error, args):
+        """A call has raised an error."""
+        if self._failure_hook is not None:
+            self._failure_hook(self, args)
+        note(error, self, args)
 
     def _advice(self, *shapes):
         """What to do about inputs of these shapes (None: no array) that the block failed with; None if they do not tell."""

@@ -12,7 +12,6 @@ from core.operand_errors import OperandError
 from core.util import is_np_array
 from gluon.block import block as blocks
 from gluon.block.block import Block
-from gluon.block.location import note
 from gluon.block.operators import is_array, is_symbolic, leaves, nesting, operators_for, refuse_mixed
 from gluon.block.structure import _regroup, form
 from gluon.parameter import DeferredInitializationError
@@ -332,7 +331,7 @@ class HybridBlock(Block):
             for hook in tuple(self._forward_hooks.values()):
                 hook(self, args, out)
         except Exception as error:
-            note(error, self, args)
+            self._failed(error, args)
             raise
         return out
 
