@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 
@@ -42,11 +43,13 @@ def calls(function: Callable) -> list[str]:
         if event == "call":
             found.append(frame.f_code.co_qualname)
 
+    gc.disable()  # whose callbacks, of other libraries, may be called in between
     sys.setprofile(note)
     try:
         function()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return found[1:]
 
 
