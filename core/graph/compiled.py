@@ -27,7 +27,7 @@ from core.ndarray.ndarray import NDArray
 state = autograd.state
 LIMIT = 256  # plans that one block keeps; the oldest goes first
 MOST_PREPARED = 2**31  # bytes of packed weights that the plans of one block keep: there is one set for each signature
-MOST_FIXED = 8  # shapes that get a plan of their own under static_shape
+PROMISED = 8  # shapes that are few, as static_shape promises
 PATIENCE = 24  # calls of a network of small arrays in which a plan saves the time that it takes to make
 SMALL = 2**17  # bytes that an operator writes while another one is called
 
@@ -57,6 +57,7 @@ class Compiled:
         self._latest: dict[tuple, Plan | Untraceable] = {}  # the last plan of each mode
         self._holding: list[Plan] = []
         self._warned = False  # that it is not captured
+        self._broken = False  # the promise of static_shape, which was warned of
         self._lock = threading.RLock()
 
     def __call__(self, *args, variant=None):
@@ -102,9 +103,10 @@ class Compiled:
         with self._lock:
             name, shapes = class_of(key)
             known = self._classes.get(name)
+            self._count_promised(name, shapes)
             plan = None if known is None else known.serving(shapes)
             if plan is None:
-                opens = known is not None and not known.closed and not self._stays_fixed(known, shapes)
+                opens = known is not None and not known.closed
                 if not (at_once or known is None or (opens and len(known.plans) < MOST) or self._is_due(key)):
                     return None
                 self._check(args)
@@ -134,18 +136,18 @@ class Compiled:
             self._met.pop(next(iter(self._met)))
         return came >= latest.patience
 
-    def _stays_fixed(self, known: ShapeClass, shapes: list) -> bool:
-        """Whether shapes get a plan of their own because few were promised, which is warned of where they are many."""
-        if not self.flags.get("static_shape"):
-            return False
-        fixed = sum(type(plan) is Plan and plan.shapes is None for plan in self._plans.values())
-        if fixed == MOST_FIXED:
+    def _count_promised(self, name: tuple, shapes: list) -> None:
+        """Warns, once, where few shapes were promised and many come; each may be captured for itself, no more."""
+        if not self.flags.get("static_shape") or self._broken:
+            return
+        met = sum(class_of(key)[0] == name for key in self._plans)
+        if met >= PROMISED:
+            self._broken = True
             warnings.warn(
-                f"static_shape=True promises few shapes, and a block is called with the {fixed + 1}th: shapes like "
-                f"{', '.join(map(str, shapes))} share one plan from now on",
+                f"static_shape=True promises few shapes, and a block is called with the {met + 1}th: "
+                f"{', '.join(map(str, shapes))}. It is run as without that flag",
                 stacklevel=4,
             )
-        return fixed < MOST_FIXED
 
     def _open(self, known: ShapeClass, shapes: list, args: tuple) -> Plan | None:
         """A plan for these shapes and all that differ from them in what varies, or, where such a trace fails, for these

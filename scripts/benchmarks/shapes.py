@@ -5,6 +5,7 @@
 - `bert`: BERT-base at many lengths, the plan for all of them over plans of their own.
 - `train`: a language model of LSTMs on random lengths, and a Transformer on buckets: a whole epoch, compiling included,
   hybridized over eager.
+- `static`: such epochs under `static_shape=True`, whose promise they break, over plain hybridize.
 - `memory`: the most memory that a process takes which does nothing but such an epoch, in MB.
 
 Contenders take turns in one process, but for `memory`; figures are medians, after calls that are not counted. Weights
@@ -210,13 +211,23 @@ class LanguageModel(HybridBlock):
 
 def train(args):
     """An epoch of a language model on random lengths, and of a Transformer on buckets."""
+    yield from compared(args, "hybridized", "eager", 0.95)
+
+
+def static(args):
+    """Epochs whose shapes are many, of which static_shape promises that they are few."""
+    yield from compared(args, "static_shape", "hybridized", 1.0)
+
+
+def compared(args, ours: str, theirs: str, bar: float):
+    """Seconds of each epoch in two ways (`HOW`)."""
     for title, prepare in EPOCHS.items():
         make, data = prepare(args)
-        seconds, plans = {}, 0
-        for how in ("eager", "hybridized") * 2:
-            took, plans = epoch(make, data, how)
+        seconds, plans = {}, {}
+        for how in (theirs, ours) * 2:
+            took, plans[how] = epoch(make, data, how)
             seconds[how] = min(seconds.get(how, np.inf), took)
-        yield row(title, seconds["hybridized"], "eager", seconds["eager"], 0.95, plans)
+        yield row(title, seconds[ours], theirs, seconds[theirs], bar, plans[ours])
 
 
 def memory(args):
@@ -281,12 +292,16 @@ def translator(words, units):
     return NMTModel(vocab, vocab, encoder, decoder, one_step, embed_size=units)
 
 
+# Arguments of `hybridize`.
+HOW = {"eager": {"active": False}, "hybridized": {}, "static_shape": {"static_alloc": True, "static_shape": True}}
+
+
 def epoch(make, data, how: str) -> tuple[float, int]:
-    """Trains a network that was never called for an epoch, eager or hybridized: seconds, and plans that were made."""
+    """Trains a network that was never called for an epoch, in a way of `HOW`: seconds, and plans that were made."""
     mx.random.seed(0)
     net, loss = make(), SoftmaxCrossEntropyLoss()
     net.initialize()
-    net.hybridize(how == "hybridized")
+    net.hybridize(**HOW[how])
     trainer = Trainer(net.collect_params(), "adam", {"learning_rate": 1e-3})
     start = time.perf_counter()
     for inputs, labels in data:
@@ -296,10 +311,10 @@ def epoch(make, data, how: str) -> tuple[float, int]:
         total.backward()
         trainer.step(labels.shape[0])
     nd.waitall()
-    return time.perf_counter() - start, plans_of(net) if how == "hybridized" else 0
+    return time.perf_counter() - start, plans_of(net) if how != "eager" else 0
 
 
-PARTS = {"decode": decode, "bert": bert, "train": train, "memory": memory}
+PARTS = {"decode": decode, "bert": bert, "train": train, "static": static, "memory": memory}
 
 if __name__ == "__main__":
     main()

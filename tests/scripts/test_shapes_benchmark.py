@@ -15,6 +15,13 @@ def test_every_part_gives_its_rows(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:static_shape=True promises few shapes")
+def test_a_promise_that_is_broken_makes_no_more_plans(tmp_path):
+    rows = shapes.main(["static", "--small", "--logs", str(tmp_path)])
+    assert len(rows) == 2 and all(row["ratio"] > 0 and row["bar"] == 1 and row["plans"] <= 3 for row in rows)
+
+
+@pytest.mark.slow
 def test_the_memory_of_an_epoch_is_that_of_a_process(tmp_path):
     rows = shapes.main(["memory", "--small", "--logs", str(tmp_path)])
     assert len(rows) == 2

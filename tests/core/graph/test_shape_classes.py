@@ -1,5 +1,8 @@
 """Plans for classes of shapes: every operator, small programs and networks at lengths that vary, against eager calls."""
 
+import sys
+import warnings
+
 import numpy as np
 import pytest
 
@@ -7,7 +10,7 @@ import core as mx
 import core.symbol.numpy_functions  # every function of np
 import gluonnlp
 from core import autograd, nd
-from core.graph.compiled import Compiled
+from core.graph.compiled import Compiled, Plan
 from core.ops.registry import TABLE
 from gluon import nn, rnn
 from tests.support.samples import draw, samples
@@ -202,16 +205,30 @@ def test_second_gradients_through_a_plan_for_open_lengths():
         np.testing.assert_allclose(second(x), wanted, rtol=1e-4, atol=1e-6)
 
 
-def test_many_shapes_under_static_shape_share_a_plan_with_one_warning():
-    net = nn.Dense(2, in_units=3)
-    net.initialize()
-    net.hybridize(static_alloc=True, static_shape=True)
-    with pytest.warns(UserWarning, match="promises few shapes") as warned:
-        for n in range(2, 16):
-            assert net(nd.zeros((n, 3))).shape == (n, 2)
-    assert len(warned) == 1
-    plans = {id(plan): plan for plan in net._compiled._plans.values()}.values()
-    assert sum(plan.shapes is None for plan in plans) == 8 and sum(plan.shapes is not None for plan in plans) == 1
+def test_many_shapes_under_static_shape_compile_no_more_than_without_and_warn_once(monkeypatch):
+    compiled, made = sys.modules[Plan.__module__], []
+
+    class Counted(Plan):
+        def __init__(self, *args, **how):
+            made.append(1)
+            super().__init__(*args, **how)
+
+    monkeypatch.setattr(compiled, "Plan", Counted)
+    counts = []
+    for flags in ({}, {"static_alloc": True, "static_shape": True}):
+        net = nn.Dense(2, in_units=3)
+        net.initialize()
+        net.hybridize(**flags)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                for n in range(2, 16):
+                    assert net(nd.zeros((n, 3))).shape == (n, 2)
+        messages = [str(w.message) for w in warned]
+        assert len(messages) == bool(flags) and all("called with the 9th: (10, 3)" in m for m in messages)
+        counts.append(len(made))
+        made.clear()
+    assert counts == [2, 2]  # the first shape's, and that for all
 
 
 def test_the_caller_s_arrays_stay_as_they_are_whatever_the_lengths():
