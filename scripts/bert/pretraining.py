@@ -113,23 +113,48 @@ def mask(tokens: list[str], vocab, words: list[str], settings: Settings, rng: ra
 
 
 def save(path: Path, made: list[Instance], vocab, settings: Settings) -> None:
-    """Writes an .npz with the arrays of FIELDS; rows are padded to the longest that `settings` allow."""
-    width = {"text": (settings.max_seq_length,), "masked": (settings.max_predictions_per_seq,), "": ()}
-    arrays = {name: np.zeros((len(made), *width[kind]), dtype) for name, (dtype, kind) in FIELDS.items()}
-    arrays["input_ids"][:] = vocab[vocab.padding_token]
-    for row, instance in enumerate(made):
-        length, count = len(instance.tokens), len(instance.positions)
-        arrays["input_ids"][row, :length] = vocab[instance.tokens]
-        arrays["segment_ids"][row, :length] = instance.segments
-        arrays["masked_lm_positions"][row, :count] = instance.positions
-        arrays["masked_lm_ids"][row, :count] = vocab[instance.labels]
-        arrays["masked_lm_weights"][row, :count] = 1
-        arrays["next_sentence_labels"][row] = instance.is_random
-        arrays["valid_lengths"][row] = length
+    """Writes an .npz with the arrays of FIELDS."""
     file = io.BytesIO()
-    np.savez_compressed(file, **arrays)
+    np.savez_compressed(file, **arrays(made, vocab, settings))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, file.getvalue())
+
+
+def arrays(made: list[Instance], vocab, settings: Settings) -> dict[str, np.ndarray]:
+    """The arrays of FIELDS; rows are padded to the longest that `settings` allow."""
+    width = {"text": (settings.max_seq_length,), "masked": (settings.max_predictions_per_seq,), "": ()}
+    found = {name: np.zeros((len(made), *width[kind]), dtype) for name, (dtype, kind) in FIELDS.items()}
+    found["input_ids"][:] = vocab[vocab.padding_token]
+    for row, instance in enumerate(made):
+        length, count = len(instance.tokens), len(instance.positions)
+        found["input_ids"][row, :length] = vocab[instance.tokens]
+        found["segment_ids"][row, :length] = instance.segments
+        found["masked_lm_positions"][row, :count] = instance.positions
+        found["masked_lm_ids"][row, :count] = vocab[instance.labels]
+        found["masked_lm_weights"][row, :count] = 1
+        found["next_sentence_labels"][row] = instance.is_random
+        found["valid_lengths"][row] = length
+    return found
+
+
+def add_instance_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds what says how instances are made of texts, the fields of `Settings`."""
+    add = parser.add_argument
+    add("--max_seq_length", type=int, default=512, help="pieces of an instance (default: %(default)s)")
+    add("--max_predictions_per_seq", type=int, default=80, help="masked ones at most (default: %(default)s)")
+    add("--masked_lm_prob", type=float, default=0.15, help="share of masked ones (default: %(default)s)")
+    add("--short_seq_prob", type=float, default=0.1, help="share of shorter instances (default: %(default)s)")
+    add("--whole_word_mask", action="store_true", help="mask the pieces of a word together")
+
+
+def of_texts(args: argparse.Namespace, paths: Sequence[Path], seed: int) -> dict[str, np.ndarray]:
+    """The arrays of one pass over texts; SystemExit for files with too few sentences."""
+    cut = tokenizer(args)
+    settings = Settings(*(getattr(args, name) for name in Settings._fields))
+    made = instances(documents(paths, cut), cut.vocab, settings, random.Random(seed))
+    if not made:
+        raise SystemExit("the files have too few sentences: an instance needs two passages")
+    return arrays(made, cut.vocab, settings)
 
 
 def add_vocabulary_arguments(parser: argparse.ArgumentParser) -> None:

@@ -74,15 +74,32 @@ def trainer(args: argparse.Namespace, net, samples: int) -> Trainer:
     return rising_and_falling(net, args.training_steps or args.epochs * steps, args, epsilon=args.epsilon, wd=args.wd)
 
 
-def rising_and_falling(net, steps: int, args: argparse.Namespace, **settings) -> Trainer:
-    """The trainer by --optimizer, --lr and --warmup_ratio: the rate rises, then falls to zero; only weights decay."""
+def rising_and_falling(net, steps: int, args: argparse.Namespace, past: int = 0, **settings) -> Trainer:
+    """The trainer by --optimizer, --lr and --warmup_ratio: the rate rises, then falls to zero; only weights decay.
+
+    past: updates of an earlier phase, which the rate does not count.
+    """
     decay_weights_only(net)
     warmup = int(args.warmup_ratio * steps)
     schedule = mx.lr_scheduler.PolyScheduler(steps, base_lr=args.lr, pwr=1, final_lr=0, warmup_steps=warmup)
-    settings |= {"learning_rate": args.lr, "lr_scheduler": schedule}
+    settings |= {
+        "learning_rate": args.lr,
+        "lr_scheduler": Later(schedule, past) if past else schedule,
+    }
     made = parallel.trainer(args, net.collect_params(), args.optimizer, settings, update_on_kvstore=False)
     watch_overflow(made, args.dtype)
     return made
+
+
+class Later(mx.lr_scheduler.LRScheduler):
+    """A schedule that begins after `past` updates."""
+
+    def __init__(self, schedule: mx.lr_scheduler.LRScheduler, past: int):
+        super().__init__(schedule.base_lr)
+        self._schedule, self._past = schedule, past
+
+    def __call__(self, num_update: int) -> float:
+        return self._schedule(max(num_update - self._past, 1))
 
 
 def train(run: Run, net, batches, loss_of: Callable, trainer: Trainer) -> dict[str, float]:

@@ -40,6 +40,18 @@ def add_store_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_horovod_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds --horovod: processes were started, by scripts/launch.py, torchrun or horovodrun, and sum their gradients."""
+    parser.add_argument(
+        "--horovod",
+        dest="kv_store",
+        action="store_const",
+        const="horovod",
+        default=argparse.SUPPRESS,
+        help="train in the processes that were started, the same as --kv-store horovod",
+    )
+
+
 def store(args: argparse.Namespace) -> str:
     """The name of the store; SystemExit for one that would leave each of several processes to itself."""
     several = processes.count() > 1

@@ -16,7 +16,6 @@ from gluoncv.model_zoo import get_model
 from gluoncv.model_zoo.rcnn.losses import RegionLosses
 from scripts.common import packaged, parallel
 from scripts.common.devices import settle
-from scripts.common.foreign import add_refused_argument
 from scripts.common.means import Means
 from scripts.common.precision import backward, watch_overflow
 from scripts.common.recipe import add_untrained_argument, test_untrained
@@ -93,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser, masks: bool = False) -> None:
     add("--no-pretrained-base", action="store_true", help="begin with random numbers instead of published weights")
     add("--pretrained-base", help="file, folder or name of weights that the body begins with")
     add("--executor-threads", type=int, default=1, help="means nothing here: devices compute side by side anyway")
-    add_refused_argument(parser, "--horovod", "--gpus 0,1 trains on several devices")
+    parallel.add_horovod_argument(parser)
     add("--verbose", action="store_true", help="say which parameters are trained")
     add_untrained_argument(parser)
 

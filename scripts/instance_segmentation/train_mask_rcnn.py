@@ -29,7 +29,7 @@ from scripts.common import regions
 from scripts.common.devices import add_list_argument, contexts
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
-from scripts.common.foreign import add_refused_argument
+from scripts.common.foreign import add_replaced_argument
 from scripts.common.precision import add_dtype_argument, use_dtype
 from scripts.common.program import data_root, program
 from scripts.common.run import Run, add_interval_arguments, add_run_arguments
@@ -102,7 +102,7 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     add("--dataset-root", default="", help="folder of COCO, or of coco (default: ~/.mxnet/datasets)")
     add("--coco-splits", nargs=2, default=["train2017", "val2017"], metavar=("TRAIN", "TEST"), help="parts of coco")
     add("-j", "--num-workers", type=int, default=0, help="loading processes (default: %(default)s)")
-    add_refused_argument(parser, "--use-ext", "pycocotools measures, without NVIDIA's extension")
+    add_replaced_argument(parser, "--use-ext", "pycocotools measures the same, without NVIDIA's extension")
     add_list_argument(parser)
 
 

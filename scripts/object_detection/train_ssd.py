@@ -30,7 +30,7 @@ from gluoncv.model_zoo.ssd import sized_ssd
 from scripts.common import parallel
 from scripts.common.devices import contexts, settle
 from scripts.common.flags import Parser
-from scripts.common.foreign import add_refused_argument, add_replaced_argument
+from scripts.common.foreign import add_replaced_argument
 from scripts.common.precision import add_dtype_argument, use_dtype
 from scripts.common.program import program
 from scripts.common.run import Run, add_run_arguments
@@ -137,7 +137,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add_training_arguments(parser, epochs=240, batch_size=32, lr=0.001, wd=0.0005)
     add_dtype_argument(parser, float16=True)
     add_replaced_argument(parser, "--dali", "pictures are prepared by -j processes, without NVIDIA's DALI")
-    add_refused_argument(parser, "--horovod", "--gpus 0,1 trains on several devices")
+    parallel.add_horovod_argument(parser)
     add_run_arguments(parser, "ssd", "--save-prefix", seed=233)
     args = parser.parse_args(argv)
     if args.network.endswith("atrous") and args.syncbn:

@@ -28,7 +28,6 @@ from gluoncv.model_zoo import get_model
 from scripts.common import parallel
 from scripts.common.devices import contexts, settle
 from scripts.common.flags import Parser
-from scripts.common.foreign import add_refused_argument
 from scripts.common.precision import add_dtype_argument, use_dtype
 from scripts.common.program import program
 from scripts.common.recipe import add_schedule_arguments, schedule
@@ -138,7 +137,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add_training_arguments(parser, epochs=200, batch_size=64, lr=0.001, wd=0.0005)
     add_schedule_arguments(parser, "160,180")
     add_dtype_argument(parser, float16=True)
-    add_refused_argument(parser, "--horovod", "--gpus 0,1 trains on several devices")
+    parallel.add_horovod_argument(parser)
     add_run_arguments(parser, "yolo3", "--save-prefix", seed=233)
     return parser.parse_args(argv)
 

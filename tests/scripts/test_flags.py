@@ -35,9 +35,7 @@ IMAGENET = [train_imagenet, "--model", "resnet18_v1b"]
 @pytest.mark.parametrize(
     "given, flag",
     [
-        *(([program], "--horovod") for program in (train_ssd, train_yolo3, train_faster_rcnn)),
         (IMAGENET, "--use_sk"),
-        *(([program], "--use-ext") for program in (train_mask_rcnn, eval_mask_rcnn)),
         ([train_simple_pose], "--dsnt"),
         ([validate, "--model", "simple_pose_resnet18_v1b"], "--dsnt"),
     ],
@@ -48,6 +46,17 @@ def test_what_is_not_here_is_refused_with_what_serves(given, flag, capsys):
         program.parse_args([*rest, flag])
     assert f"{flag} is not here: " in capsys.readouterr().err
     assert not hasattr(program.parse_args(rest), flag.strip("-").replace("-", "_"))
+
+
+@pytest.mark.parametrize("program", [train_ssd, train_yolo3, train_faster_rcnn])
+def test_horovod_is_a_store(program):
+    assert program.parse_args(["--horovod"]).kv_store == "horovod" and program.parse_args([]).kv_store == ""
+
+
+def test_pycocotools_takes_the_place_of_an_extension(capsys):
+    for program in (train_mask_rcnn, eval_mask_rcnn):
+        assert not hasattr(program.parse_args(["--use-ext"]), "use_ext")
+        assert "--use-ext is not here: pycocotools measures the same" in capsys.readouterr().err
 
 
 def test_the_ordinary_loader_takes_the_place_of_dali(capsys):

@@ -93,3 +93,22 @@ def test_from_texts_to_a_tuned_network(data, programs, vocab, text, tmp_path):
     tuned = ["--task_name", "SST", "--data-dir", data / "sst", "--checkpoint", tmp_path / "bert", "--samples", 8]
     tuned += ["--batch_size", 4, "--epochs", 1, "--max_len", 32, "--output_dir", tmp_path / "tuned"]
     assert 0 <= programs(finetune_classifier.main, *tuned, into="tuned")["test_accuracy"] <= 1
+
+
+def test_steps_are_kept_and_gone_on_from(programs, vocab, text, tmp_path):
+    shapes = ["--num_layers", 1, "--units", 16, "--hidden_size", 16, "--num_heads", 2, "--max_length", 32]
+    given = ["--raw", "--data", text, "--vocab", vocab, *shapes, "--max_seq_length", 32, "--total_batch_size", 8]
+    given += ["--num_buckets", 3, "--log_interval", 2, "--ckpt_interval", 2, "--lr", 0.01, "--dropout", 0]
+    given += ["--output_dir", tmp_path / "bert"]
+    programs(run_pretraining.main, *given, "--num_steps", 4, "--warmup_ratio", 0.5, into="first")
+    kept = sorted(path.name for path in (tmp_path / "bert").glob("0*"))
+    assert kept == [f"{step:07d}.{kind}" for step in (2, 4) for kind in ("params", "states")]
+    programs(run_pretraining.main, *given, "--num_steps", 4, "--start_step", 2, into="on")
+    assert [row["epoch"] for row in programs.record("on")["epochs"]] == [2]
+    before = (tmp_path / "bert" / "0000004.params").read_bytes()
+    second = ["--phase2", "--phase1_num_steps", 4, "--start_step", 4, "--num_steps", 2, "--comm_backend", "device"]
+    programs(run_pretraining.main, *given, *second, into="second")
+    # A rate that counted the first phase would be 0 here.
+    assert (tmp_path / "bert" / "0000006.params").read_bytes() != before
+    with pytest.raises(SystemExit):
+        run_pretraining.main([*map(str, given), "--phase2", "--phase1_num_steps", "4"])
