@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.base import MXNetError
 
-ACTIVATIONS = (None, "relu", "gelu", "sigmoid", "tanh")
+ACTIVATIONS = (None, "relu", "gelu", "sigmoid", "tanh", "silu", "hard_swish", "hard_gate", "relu6")
 
 
 def check_activation(name: str, activation: str | None) -> None:

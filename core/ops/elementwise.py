@@ -204,6 +204,24 @@ def silu(data: Expr) -> Expr:
     return data * f.sigmoid(data)
 
 
+@pointwise("_hard_swish")
+def hard_swish(data):
+    """x times x + 3, clipped to [0, 6], over 6 (Howard et al., 2019)."""
+    return data * (f.minimum(f.maximum(data + 3.0, 0.0), 6.0) / 6.0)
+
+
+@pointwise("_hard_gate")
+def hard_gate(data):
+    """x + 3, clipped to [0, 6], over 6: what `_hard_swish` multiplies by."""
+    return f.minimum(f.maximum(data + 3.0, 0.0), 6.0) / 6.0
+
+
+@pointwise("_relu6")
+def relu6(data):
+    """The data limited to [0, 6]."""
+    return f.minimum(f.maximum(data, 0.0), 6.0)
+
+
 @pointwise("softrelu", derivative=lambda data, y: f.sigmoid(data))
 def softrelu(data: Expr) -> Expr:
     """log(1 + exp(x)), without overflow."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from core.graph.ir import Graph
 from core.graph.passes.absorption import absorption
+from core.graph.passes.activations import activations
 from core.graph.passes.batch_norm import batch_norm
 from core.graph.passes.common_subexpressions import common_subexpressions
 from core.graph.passes.constants import constants
@@ -24,6 +25,7 @@ PASSES: tuple[tuple[Callable[[Graph], Graph], str], ...] = (
     (shapes, "before equal nodes are found: ones like two arrays of a shape are equal then"),
     (common_subexpressions, "before results are counted: a product that two equal nodes read has one reader then"),
     (batch_norm, "before epilogues: a normalization would keep a product from the sum and the activation behind it"),
+    (activations, "before epilogues: a product takes what has a name"),
     (epilogues, "before absorption: what is absorbed are whole products"),
     (absorption, "behind epilogues, and before what it took over is dropped"),
     (recurrent, "before dead code: it leaves the concatenation of the parameters to nobody"),

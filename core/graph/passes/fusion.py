@@ -169,17 +169,21 @@ class _Pointwise:
         return (WHOLE,)
 
     def values(self, node: Node, inputs: list[Expr]):
-        """The formula over its inputs, attributes filled in."""
-
-        def leaf(e: Expr):
-            if e.op == "input":
-                return inputs[e.args[0]]
-            return lift(node.attrs[e.args[0]]) if e.op == "attr" else None
-
-        return (substitute(node.op.formula.root, leaf),)
+        return (formula_of(node, inputs),)
 
 
 _POINTWISE = _Pointwise()
+
+
+def formula_of(node: Node, inputs: list[Expr]) -> Expr:
+    """The formula of a pointwise node over its inputs, attributes filled in."""
+
+    def leaf(e: Expr):
+        if e.op == "input":
+            return inputs[e.args[0]]
+        return lift(node.attrs[e.args[0]]) if e.op == "attr" else None
+
+    return substitute(node.op.formula.root, leaf)
 
 
 def _rule(node: Node):

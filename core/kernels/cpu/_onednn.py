@@ -8,7 +8,24 @@ import torch
 from torch import Tensor
 
 onednn, quantized = torch.ops.mkldnn, torch.ops.onednn
-_IN_PLACE = {"relu": torch.relu_, "gelu": torch.ops.aten.gelu_, "sigmoid": torch.sigmoid_, "tanh": torch.tanh_}
+aten = torch.ops.aten
+_IN_PLACE = {
+    "relu": torch.relu_,
+    "gelu": aten.gelu_,
+    "sigmoid": torch.sigmoid_,
+    "tanh": torch.tanh_,
+    "silu": aten.silu_,
+    "hard_swish": aten.hardswish_,
+    "hard_gate": aten.hardsigmoid_,
+    "relu6": lambda y: aten.clamp_(y, 0.0, 6.0),
+}
+# activation -> its name, scalars and algorithm as ATen's products take them
+ENDINGS = {name: (name or "none", [], "none") for name in (None, "relu", "gelu", "sigmoid", "tanh")} | {
+    "silu": ("swish", [], "none"),
+    "hard_swish": ("hardswish", [], "none"),
+    "hard_gate": ("hardsigmoid", [], "none"),
+    "relu6": ("hardtanh", [0.0, 6.0], "none"),
+}
 
 
 def packs(w: Tensor) -> bool:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from core.kernels.cpu import _winograd
-from core.kernels.cpu._onednn import finish, multiplies_quantized, onednn, packs, quantized
+from core.kernels.cpu._onednn import ENDINGS, finish, multiplies_quantized, onednn, packs, quantized
 from core.kernels.epilogue import check_activation
 from core.kernels.layout import CHANNELS_LAST, memory_format
 
@@ -29,7 +29,7 @@ def conv(
     if w.is_mkldnn:
         how = pad, stride, dilate, groups
         if residual is None:
-            return onednn._convolution_pointwise.default(x, w, b, *how, activation or "none", [], "none")
+            return onednn._convolution_pointwise.default(x, w, b, *how, *ENDINGS[activation])
         if activation in (None, "relu") and groups == 1:  # ATen fuses no other sums
             end = "add", 1, activation, [], None
             if overwrite and _both_channels_last(x, residual):

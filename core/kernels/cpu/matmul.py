@@ -7,7 +7,7 @@ import functools
 import torch
 from torch import Tensor
 
-from core.kernels.cpu._onednn import finish, multiplies_quantized, onednn, packs, quantized, reorders
+from core.kernels.cpu._onednn import ENDINGS, finish, multiplies_quantized, onednn, packs, quantized, reorders
 from core.kernels.epilogue import check_activation
 
 _bindings = torch._C._nn  # of ATen; see `pointwise`
@@ -35,7 +35,7 @@ def linear(x: Tensor, w: Tensor, b: Tensor | None = None, activation: str | None
     x = _row_major(x)
     if residual is not None:
         return finish(onednn._linear_pointwise.binary(x, residual, w, b, "add"), None, activation)
-    return onednn._linear_pointwise.default(x, w, b, activation or "none", [], "none")
+    return onednn._linear_pointwise.default(x, w, b, *ENDINGS[activation])
 
 
 def quantized_linear(x: Tensor, w: Tensor, scale: Tensor, b: Tensor | None = None, rectify: bool = False) -> Tensor:

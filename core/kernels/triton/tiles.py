@@ -121,6 +121,14 @@ def activate(y, ACTIVATION: tl.constexpr):
         return 1 / (1 + tl.exp(-y))
     elif ACTIVATION == "tanh":
         return 1 - 2 / (tl.exp(2 * y) + 1)
+    elif ACTIVATION == "silu":
+        return y / (1 + tl.exp(-y))
+    elif ACTIVATION == "hard_swish":
+        return y * (tl.clamp(y + 3, 0.0, 6.0, propagate_nan=tl.PropagateNan.ALL) / 6)
+    elif ACTIVATION == "hard_gate":
+        return tl.clamp(y + 3, 0.0, 6.0, propagate_nan=tl.PropagateNan.ALL) / 6
+    elif ACTIVATION == "relu6":
+        return tl.clamp(y, 0.0, 6.0, propagate_nan=tl.PropagateNan.ALL)
     else:
         return y
 

@@ -18,6 +18,10 @@ ACTIVATIONS = {
     "gelu": lambda y: 0.5 * y * (1 + np.vectorize(math.erf)(y / math.sqrt(2))),
     "sigmoid": lambda y: 1 / (1 + np.exp(-y)),
     "tanh": np.tanh,
+    "silu": lambda y: y / (1 + np.exp(-y)),
+    "hard_swish": lambda y: y * np.clip(y + 3, 0, 6) / 6,
+    "hard_gate": lambda y: np.clip(y + 3, 0, 6) / 6,
+    "relu6": lambda y: np.clip(y, 0, 6),
 }
 
 

@@ -18,6 +18,10 @@ ACTIVATIONS = {
     "gelu": lambda y: 0.5 * y * (1 + np.vectorize(math.erf)(y / math.sqrt(2))),
     "sigmoid": lambda y: 1 / (1 + np.exp(-y)),
     "tanh": np.tanh,
+    "silu": lambda y: y / (1 + np.exp(-y)),
+    "hard_swish": lambda y: y * np.clip(y + 3, 0, 6) / 6,
+    "hard_gate": lambda y: np.clip(y + 3, 0, 6) / 6,
+    "relu6": lambda y: np.clip(y, 0, 6),
 }
 # M, N, K: the first three have aligned rows and go through TMA descriptors in 16 and 32 bits, the others do not.
 SHAPES = [(16, 24, 32), (72, 136, 40), (8, 8, 1024), (5, 7, 3), (1, 1, 1), (67, 1, 131), (1, 13, 300), (3, 2, 520)]
