@@ -210,6 +210,12 @@ def hard_swish(data):
     return data * (f.minimum(f.maximum(data + 3.0, 0.0), 6.0) / 6.0)
 
 
+@pointwise("_scaled")
+def scaled(data, scale, shift):
+    """data * scale + shift: normalisation whose statistics are known."""
+    return data * scale + shift
+
+
 @pointwise("_hard_gate")
 def hard_gate(data):
     """x + 3, clipped to [0, 6], over 6: what `_hard_swish` multiplies by."""

@@ -1,12 +1,15 @@
 """Batch normalisation in prediction becomes part of the convolution before it (Jacob et al., 2018, section 3.2).
 
 conv(x, w, b) followed by (y - mean) rstd gamma + beta is conv(x, w s, (b - mean) s + beta) with s = gamma rstd. The new
-weights depend on parameters alone, so they are computed when these change (`constants`).
+weights depend on parameters alone, so they are computed when these change (`constants`). Where no convolution comes
+before, as in networks that normalise first (Huang et al., 2017), what is left is one multiplication and addition.
 """
 
 from __future__ import annotations
 
-from core.graph.ir import Node, Value, apply
+from collections.abc import Callable
+
+from core.graph.ir import Graph, Node, Value, apply
 from core.graph.rewrite import Made, Rule, Walk, predicts
 from core.ops.registry import F
 
@@ -16,25 +19,22 @@ def _normalises(node: Node) -> bool:
 
 
 def _is_constant(norm: Node, walk: Walk) -> bool:
+    """Whether nobody reads statistics, and all parameters are constant."""
+    return not any(walk.counts.get(v) for v in norm.outputs[1:]) and all(v in walk.constant for v in norm.inputs[1:])
+
+
+def _is_alone(norm: Node, walk: Walk) -> bool:
     """Whether nobody else reads the convolution, and all parameters are constant."""
     conv = norm.inputs[0].source
-    return (
-        walk.counts[conv.outputs[0]] == 1
-        and not any(walk.counts.get(v) for v in norm.outputs[1:])
-        and all(v is None or v in walk.constant for v in (*conv.inputs[1:], *norm.inputs[1:]))
-    )
+    fixed = all(v is None or v in walk.constant for v in conv.inputs[1:])
+    return fixed and walk.counts[conv.outputs[0]] == 1 and _is_constant(norm, walk)
 
 
 def _fold(norm: Node, walk: Walk) -> Made | None:
     """The nodes that compute the new weight and bias, and behind them the new convolution; None outside of prediction."""
     conv = norm.inputs[0].source
     data, weight, *bias = conv.inputs
-    nodes: list[Node] = []
-
-    def do(op, *inputs, **attrs) -> Value:
-        nodes.append(apply(op, list(inputs), op.parse(attrs), norm.inputs[1]))
-        return nodes[-1].outputs[0]
-
+    nodes, do = _doing(norm)
     found = norm.op.affine(norm, do)
     if found is None:
         return None
@@ -48,4 +48,39 @@ def _fold(norm: Node, walk: Walk) -> Made | None:
     return Made([*nodes, made], made.outputs[:1])
 
 
-batch_norm = Rule("batch_norm", _normalises, _fold, _is_constant, predicts)
+def _scale(norm: Node, walk: Walk) -> Made | None:
+    """The nodes that compute what each channel is multiplied by and what is added, and the one that does."""
+    data = norm.inputs[0]
+    nodes, do = _doing(norm)
+    found = norm.op.affine(norm, do)
+    if found is None:
+        return None
+    scale, shift = (do(F._reshape_to, v, shape=(-1,) + (1,) * (len(data.shape) - 2)) for v in found)
+    made = apply(F._scaled, [data, scale, shift], {}, data)
+    return Made([*nodes, made], made.outputs[:1])
+
+
+def _doing(norm: Node) -> tuple[list[Node], Callable]:
+    """A list, and what adds an operator of the parameters' kind to it."""
+    nodes: list[Node] = []
+
+    def do(op, *inputs, **attrs) -> Value:
+        nodes.append(apply(op, list(inputs), op.parse(attrs), norm.inputs[1]))
+        return nodes[-1].outputs[0]
+
+    return nodes, do
+
+
+_folded = Rule("batch_norm", _normalises, _fold, _is_alone, predicts)
+_scaled = Rule(
+    "scale",
+    lambda node: node.op.affine is not None and {v.dtype for v in node.inputs} == {"float32"},
+    _scale,
+    _is_constant,
+    predicts,
+)
+
+
+def batch_norm(graph: Graph) -> Graph:
+    """The graph without batch normalisation in prediction: in convolutions where one comes before, scaled elsewhere."""
+    return _scaled(_folded(graph))

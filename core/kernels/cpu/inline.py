@@ -31,6 +31,7 @@ FAST_IN_PLACE: dict[str, Callable] = {
     "silu": lambda x: aten.silu_.default(x),
     "hard_swish": lambda x: aten.hardswish_.default(x),
     "hard_gate": lambda x: aten.hardsigmoid_.default(x),
+    "scaled": lambda x, scale, shift: torch.addcmul(shift, x, scale, out=x),
     "relu6": lambda x: aten.clamp_.default(x, 0.0, 6.0),
     "leaky_relu": lambda x, slope: aten.leaky_relu_.default(x, slope),
     "leaky_relu_grad0": lambda dy, x, slope: aten.leaky_relu_backward.grad_input(dy, x, slope, False, grad_input=dy),

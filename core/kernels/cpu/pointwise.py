@@ -37,6 +37,7 @@ FAST: dict[str, Callable] = {
     "hard_swish": _bindings.hardswish,
     "hard_gate": _bindings.hardsigmoid,
     "relu6": _bindings.relu6,
+    "scaled": lambda x, scale, shift: torch.addcmul(shift, x, scale),
     "softplus": _bindings.softplus,
     "softrelu": _bindings.softplus,
     "softrelu_grad0": lambda dy, x: aten.softplus_backward.default(dy, x, 1, 20),

@@ -204,7 +204,7 @@ def test_batch_norm_goes_into_the_convolution(scale, bias):
     np.testing.assert_allclose(compiled, net(x).asnumpy(), rtol=1e-5, atol=1e-5)
 
 
-def test_batch_norm_stays_in_training_and_where_the_convolution_is_read_twice():
+def test_batch_norm_stays_in_training_and_beside_a_convolution_that_is_read_twice():
     conv, norm = nn.Conv2D(4, 3, in_channels=3), nn.BatchNorm(in_channels=4)
     for block in (conv, norm):
         block.initialize()
@@ -215,7 +215,8 @@ def test_batch_norm_stays_in_training_and_where_the_convolution_is_read_twice():
         return norm(y) + y
 
     parameters = [p.data() for block in (conv, norm) for p in block.collect_params().values()]
-    assert "BatchNorm" in names(batch_norm(traced(function, x, parameters=parameters)))
+    found = names(constants(batch_norm(traced(function, x, parameters=parameters))), early=False)
+    assert found == ["_conv", "_scaled", "broadcast_add"]
     graph = traced(lambda x: norm(conv(x)), x, record=True, parameters=parameters)
     assert "BatchNorm" in names(batch_norm(graph))
 
@@ -231,6 +232,27 @@ class Residual(gluon.HybridBlock):
     def hybrid_forward(self, F, x):
         y = F.relu(self.left(x) + F.tanh(self.right(x)))
         return F.LeakyReLU(self.output(y), act_type="gelu"), y
+
+
+def test_a_normalization_that_no_convolution_takes_is_scaled():
+    """As in networks that normalise first; statistics count, and are read anew when they change."""
+    net = nn.HybridSequential()
+    net.add(nn.BatchNorm(in_channels=16), nn.Activation("relu"), nn.Conv2D(8, 1, in_channels=16))
+    net.initialize()
+    random = np.random.RandomState(0)
+    x, parameters = array(2, 16, 5, 5), [p.data() for p in net.collect_params().values()]
+    for scale in (1, 2):
+        for p in net.collect_params().values():
+            p.set_data(mx.nd.array(scale * random.uniform(0.5, 1.5, p.shape)))
+        net.hybridize(False)
+        eager = net(x).asnumpy()
+        graph = constants(batch_norm(traced(net, x, parameters=parameters)))
+        assert names(graph, early=False) == ["_scaled", "relu", "_conv"]
+        np.testing.assert_allclose(evaluate(graph, x)[0], eager, rtol=1e-5, atol=1e-5)
+        net.hybridize()
+        np.testing.assert_allclose(net(x).asnumpy(), eager, rtol=1e-5, atol=1e-5)
+    training = traced(net, x, record=True, parameters=parameters)
+    assert batch_norm(training) is training
 
 
 def test_epilogues_and_packing():
