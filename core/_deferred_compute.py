@@ -108,6 +108,9 @@ class _Recorder:
     def failed(self, op, error: Exception) -> None:
         """The caller raises the error."""
 
+    def hides(self, array: NDArray) -> bool:
+        return False
+
     def refuse(self, array: NDArray) -> None:
         """Arrays have values, which may be read."""
 

@@ -64,20 +64,23 @@ def early_part(graph: Graph, sharing: Sharing) -> Part:
 
 def forward_part(graph: Graph, sharing: Sharing) -> Part:
     """`run(inputs, held, prepared, keys)` gives the outputs as a tuple, and a list of what the backward part reads: of
-    a plan for a class of shapes, the lengths of the symbols come last.
+    a plan for a class of shapes, the lengths of the symbols come last. The body of a loop is told them, as the last key.
     """
     prepared = graph.prepared()
     writer = _Writer(graph, sharing, prepared)
     writer.unpack("inputs", graph.inputs)
     writer.unpack("held", graph.held)
     writer.unpack("prepared", prepared)
-    for symbol, (k, axis) in zip(_symbols(graph), graph.lengths, strict=True):
+    symbols = _symbols(graph)
+    if symbols and not graph.lengths:
+        writer.line(f"{', '.join(symbols)}, = keys[-1]")
+    for symbol, (k, axis) in zip(symbols, graph.lengths):
         writer.line(f"{symbol} = {writer.name(graph.inputs[k])}.shape[{axis}]")
     nodes = [node for node in graph.nodes if not node.backward and not node.early]
     writer.body(nodes, [*graph.outputs, *graph.saved(), *(v for pair in graph.writes for v in pair)])
     for target, value in graph.writes:
         writer.line(f"{writer.name(target)}.copy_({writer.name(value)})")
-    lengths = f", ({', '.join(_symbols(graph))},)" if graph.lengths and graph.heads else ""
+    lengths = f", ({', '.join(symbols)},)" if symbols and graph.heads else ""
     writer.line(f"return {writer.tuple(graph.outputs)}, [*{writer.tuple(graph.saved())}{lengths}]")
     return Part(writer, "forward", "inputs, held, prepared, keys", [d for d in graph.draws if not d.backward])
 
@@ -91,7 +94,7 @@ def backward_part(graph: Graph, sharing: Sharing, retain: bool = False) -> Part:
     store(k): called as soon as `found[k]` is there, which nothing else holds by then.
     """
     writer = _Writer(graph, sharing, graph.saved() if retain else graph.prepared())
-    if graph.lengths:
+    if _symbols(graph):
         writer.line(f"{', '.join(_symbols(graph))}, = saved.pop()")
     for source, values in (("saved", graph.saved()), ("heads", graph.heads)):
         writer.unpack(source, values)

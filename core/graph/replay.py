@@ -14,7 +14,7 @@ def run_node(node: Node, values: dict[Value, NDArray], lengths: dict[str, int] |
 
     lengths: of the symbols in its attributes, by name.
     """
-    attrs = {k: v for k, v in node.attrs.items() if k in node.op.attrs and k not in ("key", "training")}
+    attrs = {k: v for k, v in node.attrs.items() if k in node.op.attrs and k != "training" and not isinstance(v, Draw)}
     if lengths:
         attrs = {k: evaluated(v, lengths) for k, v in attrs.items()}
     inputs = [None if v is None else values[v] for v in node.inputs]

@@ -13,13 +13,15 @@ import traceback
 import weakref
 from collections.abc import Callable, Sequence
 
-from core import autograd, backward, storage, symbolic
+from core import autograd, backward, dispatch, storage, symbolic
 from core.base import MXNetError
+from core.extents import symbols_in
 from core.graph.ir import HEAD, HELD, INPUT, NODE, Draw, Graph, Node, Value
+from core.graph.loops import Body, Branch, While
 from core.graph.replay import give_values
 from core.graph.views import Views, replaced
 from core.ndarray.ndarray import NDArray
-from core.ops.registry import F, Operator
+from core.ops.registry import TABLE, F, Operator
 
 state = autograd.state
 
@@ -198,10 +200,72 @@ class Tracer:
     def zeros(self, kind: type, description: tuple) -> NDArray:
         """Zeros like the output that `storage.like` described."""
         shape, dtype, _ = description
-        from core.dispatch import create
-        from core.ops.registry import TABLE
+        return dispatch.create(TABLE["_zeros"], {"shape": tuple(shape), "dtype": storage.NAMES[dtype]}, self._ctx, kind)
 
-        return create(TABLE["_zeros"], {"shape": tuple(shape), "dtype": storage.NAMES[dtype]}, self._ctx, kind)
+    def loop(self, body: Callable, data: list[NDArray], states: list[NDArray]) -> tuple[list, list] | None:
+        """`body(slices, states) -> (outputs, states)` over axis 0 of `data` as one node: (outputs stacked, last states).
+
+        All are flat lists. None where steps are not alike, or write to arrays: those have to be run one by one.
+        """
+        found = self._body(
+            lambda given: body(given[: len(data)], given[len(data) :]),
+            [*((x, x.shape[1:], autograd.is_tracked(x)) for x in data), *((x, x.shape, True) for x in states)],
+        )
+        if found is None or not _alike(found[2][1], states):
+            return None
+        graph, slots, (outputs, _), free = found
+        return self._node(Body(graph, len(data), *slots), [*data, *states, *free], len(outputs))
+
+    def while_loop(self, test: Callable, step: Callable, states: list[NDArray], most: int) -> tuple[list, list] | None:
+        """`step(states) -> (outputs, states)` while `test(states)` holds, as one node; what it gives is as of `loop`."""
+        given = [(x, x.shape, True) for x in states]
+        tested, found = self._body(lambda x: ([test(x)],), given), self._body(step, given)
+        if found is None or tested is None or not _alike(found[2][1], states):
+            return None
+        graph, slots, (outputs, _), free = found
+        body = While(graph, *slots, Body(tested[0], 0, tested[1][0], ()), most)
+        return self._node(body, [*states, *free, *tested[3]], len(outputs))
+
+    def branch(self, choice: NDArray, then: Callable, other: Callable) -> list | None:
+        """`then()` or `other()`, flat lists, as a number tells, as one node; None where they are not alike."""
+        found = [self._body(lambda _, f=f: (f(),), []) for f in (then, other)]
+        if None in found or not _alike(found[0][2][0], found[1][2][0]):
+            return None
+        bodies = [Body(graph, 0, slots[0], ()) for graph, slots, _, _ in found]
+        return self._node(Branch(*bodies), [choice, *found[0][3], *found[1][3]], bodies[0].results)[0]
+
+    def _body(self, function: Callable, elements: Sequence) -> tuple | None:
+        """(graph, numbers of its outputs, these, what it reads besides) of a function of a list of arrays, which gives
+        flat lists. None where it writes to arrays. elements: as of `_BodyTracer.element`.
+        """
+        inner = _BodyTracer(self)
+        before = state.recording, state.tracer
+        autograd.engage(state.recording, inner)
+        try:
+            parts = [[inner.own(x) for x in part] for part in function([inner.element(*given) for given in elements])]
+            slots = [[inner.result(x) for x in part] for part in parts]
+            inner.finish()
+            if state.recording:
+                inner.differentiate()
+        finally:
+            autograd.engage(*before)
+        self.made += inner.made
+        graph = inner.graph
+        if graph.writes or any(node.effect for node in graph.nodes):
+            return None
+        symbols = [s for v in (*graph.inputs, *self.graph.inputs) for s in symbols_in(v.shape)]
+        graph.space = symbols[0].extent.space if symbols else None
+        free, graph.arrays = graph.arrays, []  # which are inputs of the node
+        return graph, slots, parts, free
+
+    def _node(self, body: Body | Branch, inputs: list[NDArray], outputs: int) -> tuple[list, list]:
+        """Adds a loop or a branch: (outputs, states)."""
+        space = next((s.extent.space for v in self.graph.inputs for s in symbols_in(v.shape)), None)
+        lengths = () if space is None else tuple(s.extent for s in space.symbols)
+        attrs = {"body": body, "lengths": lengths, "keep": state.recording}
+        found = dispatch.launch(TABLE["_loop"], inputs, attrs, type(inputs[0]))
+        found = found if isinstance(found, list) else [found]
+        return found[:outputs], found[outputs:]
 
     # ------------------------------------------------------------------ the ends of a trace
 
@@ -306,6 +370,42 @@ class Tracer:
         if not opaque:
             thing.traced = value  # for arrays that blocks keep
         return value
+
+
+class _BodyTracer(Tracer):
+    """Takes down one step of a loop; what it reads of the trace around it, and of arrays outside, its graph holds."""
+
+    def __init__(self, around: Tracer):
+        super().__init__(whole=around.whole)
+        self._unreadable, self._parameters = around._unreadable, around._parameters
+        self._given.update(around._given)
+
+    def element(self, x: NDArray, shape: tuple, tracked: bool) -> NDArray:
+        """What stands for a slice or a state in the step."""
+        x = type(x)._wrap(storage.meta(shape, x.dtype), x._ctx)
+        if state.recording and tracked and x._data.is_floating_point():
+            x._entry = autograd.Leaf(None, "write")
+        return self.argument(x)
+
+    def own(self, x: NDArray) -> NDArray:
+        """A result that the step makes itself."""
+        x = self._twin(x)
+        return F.identity(x) if self._values[id(x._data)].source is None else x
+
+    def _twin(self, x: NDArray) -> NDArray:
+        if x.stype != "default":
+            raise Untraceable("an array is sparse")
+        if id(x._data) in self._values:
+            return x
+        if id(x) not in self._twins:
+            self._twins[id(x)] = self._enter(x, HELD, self.graph.held)
+            self.graph.arrays.append(x)
+        return self._twins[id(x)]
+
+
+def _alike(arrays: Sequence[NDArray], others: Sequence[NDArray]) -> bool:
+    """Whether two lists are of arrays of the same shapes and dtypes."""
+    return [(a.shape, a.dtype) for a in arrays] == [(b.shape, b.dtype) for b in others]
 
 
 def _mapped(values, function):

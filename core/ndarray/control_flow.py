@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 from core.base import MXNetError
+from core.extents import Extent
 from core.ops.registry import F
+from core.tape import state
 
 
 def foreach(body, data, init_states, name="foreach"):
@@ -21,6 +23,10 @@ def foreach(body, data, init_states, name="foreach"):
         raise MXNetError(f"foreach: the arrays differ in their first extents, {[a.shape for a in arrays]}")
     if steps == 0:
         raise MXNetError("foreach: there is nothing to run over")
+    if type(steps) is Extent and state.tracer is not None:
+        found = _as_node(body, data, init_states)
+        if found is not None:
+            return found
     states, outputs = init_states, []
     for i in range(steps):
         slices = [a[i] for a in arrays]
@@ -42,6 +48,10 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
     if not loop_vars:
         raise ValueError("while_loop needs at least one loop variable")
     outputs, variables = [], list(loop_vars)
+    if state.tracer is not None and any(map(state.tracer.hides, variables)):
+        found = _while_as_node(cond, func, variables, max_iterations)
+        if found is not None:
+            return found
     while len(outputs) < max_iterations and bool(cond(*variables).asscalar()):
         output, new = func(*variables)
         new = list(new) if isinstance(new, (list, tuple)) else [new]
@@ -57,7 +67,60 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
 
 def cond(pred, then_func, else_func, name="cond"):
     """`then_func()` where the scalar `pred` is true, else `else_func()`."""
+    if state.tracer is not None and state.tracer.hides(pred):
+        found = _branch_as_node(pred, then_func, else_func)
+        if found is not None:
+            return found
     return then_func() if bool(pred.asscalar()) else else_func()
+
+
+def _as_node(body, data, states):
+    """What `foreach` gives, of one node of the graph that is traced, for any number of steps.
+
+    None where the steps are to be taken down one by one.
+    """
+    results = []
+
+    def flat(slices, held):
+        results[:] = body(_nested(data, iter(slices)), _nested(states, iter(held)))
+        return tuple([_flat(part) for part in results])
+
+    found = state.tracer.loop(flat, _flat(data), _flat(states))
+    return None if found is None else tuple(_nested(part, iter(x)) for part, x in zip(results, found, strict=True))
+
+
+def _while_as_node(cond, func, variables, most):
+    """What `while_loop` gives, of one node; None where the steps are to be taken down one by one."""
+    results = []
+
+    def step(given):
+        output, new = func(*given)
+        results[:] = [[] if output is None else output]
+        return _flat(results[0]), list(new) if isinstance(new, (list, tuple)) else [new]
+
+    found = state.tracer.while_loop(lambda given: cond(*given), step, variables, int(most))
+    return None if found is None else (_nested(results[0], iter(found[0])), found[1])
+
+
+def _branch_as_node(pred, then_func, else_func):
+    """What `cond` gives, of one node; None where its branches are not alike."""
+    results = []
+
+    def branch(function):
+        results.append(function())
+        return _flat(results[-1])
+
+    found = state.tracer.branch(pred, lambda: branch(then_func), lambda: branch(else_func))
+    return None if found is None else _nested(results[0], iter(found))
+
+
+def _flat(value) -> list:
+    return [x for part in value for x in _flat(part)] if isinstance(value, (list, tuple)) else [value]
+
+
+def _nested(pattern, arrays):
+    """The arrays in the nesting of `pattern`."""
+    return [_nested(part, arrays) for part in pattern] if isinstance(pattern, (list, tuple)) else next(arrays)
 
 
 def _stacked(outputs):

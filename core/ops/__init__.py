@@ -8,7 +8,7 @@ FAMILIES = (
     "create", "elementwise", "shape", "parts", "reduce", "matrix", "sparse", "index", "order", "nn", "softmax", "norm",
     "rnn", "random", "optimizer", "output", "ctc", "deformable", "image", "linalg", "attention", "sliding_window",
     "np_elementwise", "np_reduce", "np_shape", "np_index", "vision", "columns", "position_sensitive", "boxes", "contrib",
-    "quantized", "intgemm", "spectral", "control_flow", "plan",
+    "quantized", "intgemm", "spectral", "control_flow", "loops", "plan",
 )  # fmt: skip
 for _family in FAMILIES:
     importlib.import_module(f"core.ops.{_family}")

@@ -6,13 +6,15 @@ in a shape, places counted from the end of an axis, an array of one number repea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from core.base import MXNetError
 from core.extents import Extent, length_of, same, symbols_in
 from core.graph.ir import Draw, Graph, Node, Value
+from core.graph.loops import Branch, While
 from core.ops.registry import TABLE
 from core.symbol.compose import compose, given_of
+from core.symbol.control_flow import cond, foreach, while_loop
 from core.symbol.numpy import _Symbol
 from core.symbol.symbol import Group, Symbol, var
 
@@ -46,11 +48,16 @@ def symbols(graph: Graph, inputs: Sequence[str], held: dict[int, Symbol]) -> tup
         if made[value] is None:
             name = f"constant{len(constants)}"
             made[value], constants[name] = var(name, shape=array.shape, dtype=array.dtype), array
-    for node in graph.nodes:
-        found = symbol_of(node, [None if v is None else made[v] for v in node.inputs], sources)
-        made.update((v, found[k] if len(found) > 1 else found) for k, v in enumerate(node.outputs[: len(found)]))
+    _convert(graph.nodes, made, sources)
     outputs = [made[v] for v in graph.outputs]
     return (outputs[0] if len(outputs) == 1 else Group(outputs)), constants
+
+
+def _convert(nodes: Iterable[Node], made: dict[Value, Symbol], sources: Sources) -> None:
+    """Adds the symbols of what nodes give to those of what they read."""
+    for node in nodes:
+        found = symbol_of(node, [None if v is None else made[v] for v in node.inputs], sources)
+        made.update((v, found[k] if len(found) > 1 else found) for k, v in enumerate(node.outputs[: len(found)]))
 
 
 def symbol_of(node: Node, inputs: list[Symbol | None], sources: Sources | None = None) -> Symbol:
@@ -162,7 +169,36 @@ def _broadcast_from(node: Node, inputs: Sequence, call: Caller) -> Symbol:
     return _broadcast(inputs[0], node.inputs[0].shape, node.outputs[0].shape, call)
 
 
+def _loop(node: Node, inputs: Sequence, call: Caller) -> Symbol:
+    """A loop or a branch of a compiled block: its graphs, made of symbols of what they are given and read besides."""
+    body = node.attrs["body"]
+    count = 1 if isinstance(body, Branch) else len(body.traced.inputs)
+    given, held = inputs[:count], inputs[count:]
+
+    def step(body, arrays, held):
+        graph = body.traced
+        made = dict(zip([*graph.inputs, *graph.held], [*arrays, *held]))
+        _convert(graph.nodes, made, call.sources)
+        return [made[graph.outputs[k]] for k in body.outputs], [made[graph.outputs[k]] for k in body.states]
+
+    if isinstance(body, Branch):
+        first = len(body.then.traced.held)
+        parts = (body.then, held[:first]), (body.other, held[first:])
+        made = cond(given[0], *(lambda b=b, h=h: step(b, [], h)[0] for b, h in parts))
+    elif isinstance(body, While):
+        first = len(body.traced.held)
+        rows, last = while_loop(
+            lambda *x: step(body.test, x, held[first:])[0][0], lambda *x: step(body, x, held), given, body.most
+        )
+        made = [*rows, *last]
+    else:
+        rows, last = foreach(lambda x, h: step(body, [*x, *h], held), given[: body.data], given[body.data :])
+        made = [*rows, *last]
+    return Group(made)
+
+
 _FORMS = {
+    "_loop": _loop,
     "_slice_view": _slice_view,
     "_gather_part": _gather_part,
     "_set_places": _put_places,

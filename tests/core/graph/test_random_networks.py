@@ -169,11 +169,6 @@ def test_every_way_gives_the_same(seed, kind, tmp_path):
             np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-5 * max(1, np.abs(wanted).max(initial=0)))
     net = fresh(active=True)
     expected = _predictions(net)
-    loops = any(f in (_while, _either) for f, _ in net.steps)
-    if kind is Newer and loops:  # arrays decide how many steps there are, which a file cannot hold
-        with pytest.raises(mx.MXNetError, match="no graph that could be written"):
-            net.export(str(tmp_path / "net"))
-        return
     for way in _bound(net, tmp_path):
         for found, wanted in zip(_predictions(way), expected, strict=True):
             np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-5 * max(1, np.abs(wanted).max(initial=0)))
