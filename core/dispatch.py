@@ -109,7 +109,7 @@ def _generate(op: Operator, kind: type | None, public: bool) -> Callable[..., An
         f"def {name}({', '.join(_parameters(op))}):",
         "    if kwargs:",
         *(f"        {ours} = kwargs.pop({theirs!r}, {ours})" for theirs, ours in words.items()),
-        "        _refuse(_op, kwargs)",
+        "        _op.check_words(kwargs)",
         *[f"    _like = type({i})" for i in op.inputs[:1] if like == "_like"],
     ]
     owned = public and op.index is None and op.formula is None
@@ -531,17 +531,8 @@ def _one_kind(
     return inputs
 
 
-def _refuse(op: Operator, kwargs: Attrs) -> None:
-    """MXNetError for keywords that neither the operator nor MXNet's functions have."""
-    if not op.compares_words:
-        return
-    for name in kwargs:
-        if name not in ("num_args", "cudnn_off", "cudnn_tune", "workspace", "attr", "__layout__"):
-            raise op.unknown(name)
-
-
 _SCOPE = {
     "_FALLBACK_ERRORS": FALLBACK_ERRORS, "_BOOLS": BOOLS, "_NULL": NULL, "_attach": attach, "_busy": busy, "_create": create,
     "_gather": _gather, "_new": _new, "_one_kind": _one_kind, "_own": own, "_own_memory": storage.apart,
-    "_refuse": _refuse, "_several": _several, "_state": state,
+    "_several": _several, "_state": state,
 }  # fmt: skip

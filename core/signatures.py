@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
+import types
 from collections.abc import Callable
 
 from core.base import nearest
@@ -15,7 +16,12 @@ def spelled_out(kind: type) -> list[inspect.Parameter]:
 
     A `**kwargs` is left at the end where what takes it is no `__init__` of a base.
     """
-    inits = [vars(base)["__init__"] for base in kind.__mro__ if inspect.isfunction(vars(base).get("__init__"))]
+    by_code = {}  # of copies (`name_own_init`) the original
+    for base in kind.__mro__:
+        init = vars(base).get("__init__")
+        if inspect.isfunction(init):
+            by_code[init.__code__] = init
+    inits = list(by_code.values())
     found: dict[str, inspect.Parameter] = {}
     given: set[str] = set()
     for init in inits:
@@ -47,6 +53,18 @@ def unknown_keyword(instance: object, name: str) -> TypeError:
     kind = type(instance)
     words = [p.name for p in spelled_out(kind) if p.kind is not p.VAR_KEYWORD]
     return TypeError(f"{kind.__name__} has no argument {name!r}.{nearest(name, words)} It takes: {', '.join(words)}")
+
+
+def name_own_init(kind: type) -> None:
+    """Lets a class that inherits `__init__` from a private one have it as its own: Python's errors name that class."""
+    owner = next(base for base in kind.__mro__ if "__init__" in vars(base))
+    init = vars(owner)["__init__"]
+    if owner is kind or not owner.__name__.startswith("_") or not inspect.isfunction(init):
+        return
+    own = types.FunctionType(init.__code__, init.__globals__, init.__name__, init.__defaults__, init.__closure__)
+    own.__kwdefaults__, own.__annotations__, own.__doc__ = init.__kwdefaults__, init.__annotations__, init.__doc__
+    own.__module__, own.__qualname__ = init.__module__, f"{kind.__qualname__}.__init__"
+    kind.__init__ = own
 
 
 def _ordered(found: dict[str, inspect.Parameter]) -> list[inspect.Parameter]:

@@ -1,8 +1,8 @@
 """Gluon: blocks, layers, losses, data, trainer and the model zoo."""
 
-from gluon import _check_core
+from gluon import _check_packages
 
-_check_core.check_core()
+_check_packages.check("gluon", "core")
 
 import importlib  # noqa: E402
 

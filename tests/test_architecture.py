@@ -122,12 +122,15 @@ def test_kernels_know_nothing_above_them():
     assert not wrong, "\n".join(wrong)
 
 
-def test_gluon_refuses_another_core(tmp_path):
-    (tmp_path / "core.py").write_text("raise SystemExit('ran the other core')\n")
-    result = python("from gluon._check_core import check_core; check_core()", path=[tmp_path, ROOT])
+@pytest.mark.parametrize(
+    "package, shadowed", [("gluon", "core"), ("gluoncv", "core"), ("gluoncv", "gluon"), ("gluonnlp", "gluon")]
+)
+def test_a_shadowed_package_is_refused(package, shadowed, tmp_path):
+    (tmp_path / f"{shadowed}.py").write_text("raise SystemExit('ran the other one')\n")
+    result = python(f"import {package}", path=[tmp_path, ROOT])
     assert result.returncode == 1
-    assert "ImportError" in result.stderr
-    assert str(tmp_path / "core.py") in result.stderr
+    assert f"ImportError: {package} needs its own package `{shadowed}`" in result.stderr
+    assert str(tmp_path / f"{shadowed}.py") in result.stderr
     assert "rename it" in result.stderr
 
 

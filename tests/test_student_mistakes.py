@@ -61,6 +61,17 @@ class Branch(nn.HybridBlock):
         return x if x.sum() > 0 else -x
 
 
+class UnknownWord(nn.HybridBlock):
+    def hybrid_forward(self, F, x):
+        return F.relu(x, dat=3)
+
+
+def no_decord():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "decord", None)
+        gluoncv.utils.filesystem.try_import_decord()
+
+
 def call(block, *args):
     block.initialize()
     return block(*args)
@@ -165,6 +176,13 @@ MISTAKES = {
     "step without backward": (update, "is not from a backward pass since the last step"),
     "shapes": (lambda: nd.ones((2, 3)) + nd.ones((4, 3)), "float32(2, 3), float32(4, 3): their shapes do not broadcast"),
     "axs": (lambda: nd.sum(scores, axs=1), "sum has no attribute 'axs'. Did you mean 'axis'?"),
+    "unknown word of relu": (lambda: nd.relu(scores, foo=3), "relu has no attribute 'foo'. Inputs: data; attributes: none"),
+    "unknown word in a network": (
+        lambda: call(UnknownWord(), scores), "relu has no attribute 'dat'. Did you mean 'data'?", "in layer UnknownWord",
+    ),
+    "unknown word of a symbol": (lambda: mx.sym.relu(mx.sym.var("x"), foo=3), "relu has no attribute 'foo'"),
+    "no kernel": (lambda: nn.Conv2D(8), "Conv2D.__init__() missing 1 required positional argument: 'kernel_size'"),
+    "no hidden size": (lambda: gluon.rnn.LSTMCell(), "LSTMCell.__init__() missing 1 required positional argument"),
     "dtype": (lambda: nd.ones(2, dtype="flaot32"), "unknown dtype 'flaot32'; accepted are float32"),
     "branch on a value": (
         lambda: hybridized(Branch(), scores), "return x if x.sum() > 0 else -x",
@@ -174,6 +192,7 @@ MISTAKES = {
     "samples of several lengths": (
         lambda: gluonnlp.data.batchify.Stack()([np.ones(2), np.ones(3)]), "use Pad for sequences of different lengths",
     ),
+    "decord": (no_decord, "videos by PyAV, which `pip install 'gluon-triton[video]'` installs"),
     "unknown metric": (lambda: mx.metric.create("acuracy"), "Did you mean 'accuracy'?"),
 }  # fmt: skip
 

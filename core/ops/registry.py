@@ -1,4 +1,4 @@
-"""The operator table: one entry per operator, from which every face is derived.
+"""The operator table: one entry per operator, from which every namespace is derived.
 
 Entries are made by three decorators:
 
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -47,6 +47,8 @@ class Bound(NamedTuple):
 
 NULL = type("Null", (), {"__repr__": lambda self: "<default>", "__bool__": lambda self: False})()
 REQUIRED = inspect.Parameter.empty
+# Keywords that MXNet's generated functions take for all operators.
+_OF_EVERY_FUNCTION = frozenset(("num_args", "cudnn_off", "cudnn_tune", "workspace", "attr", "__layout__"))
 
 
 class Operator(Facts):
@@ -205,8 +207,8 @@ class Operator(Facts):
 
     def parse(self, given: Attrs) -> Attrs:
         """Typed attributes from keywords: defaults filled in; errors name operator, attribute and what is accepted."""
-        if not self.compares_words:
-            return {}
+        if not self.has_words:
+            return {}  # a file of MXNet may have attributes all the same
         for name in given:  # first, for a wrong word is why a required one is missing
             if name not in self.attrs:
                 raise self.unknown(name)
@@ -342,13 +344,19 @@ class Operator(Facts):
         return [i for kind, i in self.reads if kind == "head"]
 
     @property
-    def compares_words(self) -> bool:
-        """Whether unknown keywords are errors.
-
-        MXNet's operators without attributes take any keyword: programs give them an axis. Variadic ones have an
-        attribute there, the number of their inputs.
-        """
+    def has_words(self) -> bool:
+        """Whether there are attributes to parse. Variadic operators have one in MXNet, the number of their inputs."""
         return bool(self.attrs) or self.variadic
+
+    def check_words(self, given: Iterable[str]) -> None:
+        """MXNetError for keywords that neither the operator nor MXNet's functions have.
+
+        MXNet's operators without attributes ignore what they are given; only `axis` is accepted here, which published
+        programs give to pointwise operators.
+        """
+        for name in given:
+            if name not in _OF_EVERY_FUNCTION and (self.has_words or name != "axis"):
+                raise self.unknown(name)
 
     def unknown(self, name: str) -> MXNetError:
         words = [*self.inputs, *self.attrs]

@@ -160,6 +160,7 @@ def _arguments(op: Operator, args: tuple, kwargs: dict, kind: type):
     for key in ("num_args", "ctx", "cudnn_off", "cudnn_tune", "workspace"):
         if key not in op.attrs:
             attrs.pop(key, None)
+    op.check_words(key for key in attrs if key not in op.attrs)
     return symbols, attrs
 
 

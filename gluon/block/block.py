@@ -10,7 +10,7 @@ from core.base import nearest
 from core.files.atomic import replacing
 from core.files.text import read_json, reading
 from core.serialization import save_each
-from core.signatures import unknown_keyword
+from core.signatures import name_own_init, unknown_keyword
 from gluon.block.hooks import HookHandle
 from gluon.block.html import of_block
 from gluon.block.location import not_prepared, note
@@ -50,6 +50,8 @@ class Block:
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         ours = cls.__module__.partition(".")[0] in _PACKAGES
+        if ours and not cls.__name__.startswith("_"):
+            name_own_init(cls)
         if ours and cls.__doc__ and not cls.__name__.startswith("_"):
             prose, mark, example = cls.__doc__.rstrip().partition("\n\n    >>> ")
             cls.__doc__ = "\n\n    ".join([prose, *_details(cls)]) + mark + example

@@ -44,12 +44,24 @@ def _importer(package, distribution):
 try_import_cv2 = _importer("cv2", "opencv-python")
 try_import_munkres = _importer("munkres", "munkres")
 try_import_colorama = _importer("colorama", "colorama")
-try_import_decord = _importer("decord", "decord")
 try_import_mmcv = _importer("mmcv", "mmcv")
 try_import_rarfile = _importer("rarfile", "rarfile")
 try_import_html5lib = _importer("html5lib", "html5lib")
 try_import_gdfDownloader = _importer("googleDriveFileDownloader", "googleDriveFileDownloader")
 try_import_skimage = _importer("skimage", "scikit-image")
+
+
+def try_import_decord():
+    """The package decord; ImportError that says what reads videos here where it is absent.
+
+    The data sets and `gluoncv.model_zoo` read videos by PyAV, which the extra `video` installs; decord is for programs
+    of GluonCV that call it themselves.
+    """
+    return try_import(
+        "decord",
+        "decord is not among the packages that gluon-triton installs: data sets read videos by PyAV, which "
+        "`pip install 'gluon-triton[video]'` installs. For a program that calls decord itself: `pip install decord`",
+    )
 
 
 def try_import_dali():
