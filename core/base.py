@@ -1,4 +1,4 @@
-"""Errors that every room of the project shares, and names that programs for MXNet take from its `base`."""
+"""Errors that all of the project shares, and names that programs for MXNet take from its `base`."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _NAMES = {number: name for name, number in DEVICE_TYPES.items()}
 
 
 class _Default(type):
-    """What the class `Context` tells of itself."""
+    """What the class `Context` says of itself."""
 
     @property
     def default_ctx(cls):

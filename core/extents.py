@@ -539,7 +539,7 @@ def bounds_of(part: slice, n: Any) -> tuple[Any, Any, int]:
 
 
 def length_of(part: slice, n: Any) -> Any:
-    """How many places a slice takes of an axis of length n."""
+    """How many positions a slice takes of an axis of length n."""
     start, stop, step = bounds_of(part, n)
     span = stop - start if step > 0 else start - stop
     return (span + abs(step) - 1) // abs(step) if span > 0 else 0

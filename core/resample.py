@@ -1,6 +1,6 @@
 """Resizing and borders of (height, width, channels) NumPy images, to the bit as OpenCV computes them.
 
-Every interpolation is separable: output place i takes a weighted sum of a few input places along each axis. 8-bit
+Every interpolation is separable: output position i takes a weighted sum of a few input positions along each axis. 8-bit
 images use OpenCV's fixed-point arithmetic (weights in 1/2048), other dtypes float32
 (`cv::resize`, modules/imgproc/src/resize.cpp of OpenCV).
 """
@@ -73,9 +73,9 @@ def border(image: np.ndarray, top: int, bottom: int, left: int, right: int, kind
 def warp(
     image: np.ndarray, linear, shift, width: int, height: int, interp: int = LINEAR, fill: float = 0
 ) -> np.ndarray:
-    """The uint8 or float32 image under `place -> linear @ place + shift` (places are x, y), `fill` where nothing lands.
+    """The uint8 or float32 image under `place -> linear @ place + shift` (positions are x, y), `fill` where nothing lands.
 
-    Places are rounded to 1/32 of a pixel, as `cv::warpAffine` does.
+    Positions are rounded to 1/32 of a pixel, as `cv::warpAffine` does.
     """
     if interp == AREA:
         interp = LINEAR

@@ -468,7 +468,7 @@ CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 
 
 def channels_last(tensor: Tensor) -> Tensor:
-    """The tensor with the elements of one place side by side, as convolutions like it; the shape stays (N, C, ...)."""
+    """The tensor with the elements of one position side by side, as convolutions like it; the shape stays (N, C, ...)."""
     if tensor.dim() not in CHANNELS_LAST:
         return tensor
     return _with_channels_last(tensor.permute(0, *range(2, tensor.dim()), 1).reshape(-1), tensor.shape)
@@ -486,7 +486,7 @@ def flat_buffer(tensors: Sequence[Tensor], like: Sequence[Tensor] | None = None)
     Only what lies between views is written: the system gives memory to the buffer as the views are filled.
     Channels-last tensors, and those whose partner of the same shape in `like` is, keep that order of their elements.
     Views start at multiples of 8 elements: 16 bytes even in half precision, so that vector loads stay aligned, and the
-    same places for tensors of the same shapes in another dtype, so that master copies lie as their weights do.
+    same positions for tensors of the same shapes in another dtype, so that master copies lie as their weights do.
     """
     first = tensors[0]
     step = 8

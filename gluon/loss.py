@@ -1,4 +1,4 @@
-"""Losses: one number for each instance of the batch (the mean over its other axes, unless told otherwise).
+"""Losses: one number for each instance of the batch (the mean over its other axes, unless said otherwise).
 
 `weight` multiplies the loss; `sample_weight` multiplies it elementwise, broadcast to its shape. `batch_axis` is the
 axis that is kept.
@@ -480,7 +480,7 @@ def _reshape_like(F, x, y):
 
 
 def _of_np(x) -> bool:
-    """Whether an array or symbol has the face of MXNet 2."""
+    """Whether an array or symbol is of MXNet 2's `np`."""
     return getattr(x, "_zero_dim", False)
 
 

@@ -115,7 +115,7 @@ def split_rnn_params(
 def clip_global_norm(arrays: Sequence, max_norm: float, check_isfinite: bool = True):
     """Scales `arrays` in place so that their 2-norm, taken together, is at most `max_norm`; returns the former norm.
 
-    With `check_isfinite` the norm is a NumPy number (reading it waits for the result) and a warning tells when it is not
+    With `check_isfinite` the norm is a NumPy number (reading it waits for the result) and a warning says when it is not
     finite. Without, it is an array of one element and nothing waits.
 
     The norm is the root of the sum of the squares of all elements of all arrays. Call it between `backward` and `trainer.step`, on

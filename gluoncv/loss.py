@@ -197,7 +197,7 @@ class MaskedL1Loss(Loss):
 
 
 class SiamRPNLoss(HybridBlock):
-    """Losses of classes and of places of a tracker (Li et al., 2018) with five anchors at each of 17 x 17 places.
+    """Losses of classes and of positions of a tracker (Li et al., 2018) with five anchors at each of 17 x 17 positions.
 
     Called with class scores (B, 10, 17, 17), offsets (B, 20, 17, 17), labels, indices of positive and of negative
     anchors among all (each class of anchors counts half), target offsets (B, 4, 5, 17, 17) and their weights (B, 5, 17,
@@ -251,11 +251,11 @@ class SiamRPNLoss(HybridBlock):
 
 
 class SoftmaxCrossEntropyLoss(Loss):
-    """Cross-entropy of each place, without those labelled `ignore_label`, averaged over all places,
+    """Cross-entropy of each position, without those labelled `ignore_label`, averaged over all positions,
     one number an instance.
 
     pred (B, classes, H, W); label (B, H, W), or with `sparse_label` off the probabilities, classes last. The gradient
-    is that of `SoftmaxOutput`: over the number of places that count (size_average), whatever the loss is multiplied
+    is that of `SoftmaxOutput`: over the number of positions that count (size_average), whatever the loss is multiplied
     with.
 
     >>> loss = gluoncv.loss.SoftmaxCrossEntropyLoss()
@@ -291,7 +291,7 @@ class SoftmaxCrossEntropyLoss(Loss):
 
 
 class SoftmaxCrossEntropyOHEMLoss(SoftmaxCrossEntropyLoss):
-    """`SoftmaxCrossEntropyLoss` whose gradient comes from hard places alone (Shrivastava et al., 2016).
+    """`SoftmaxCrossEntropyLoss` whose gradient comes from hard positions alone (Shrivastava et al., 2016).
 
     Hard are those whose class has a probability of 0.6 at most, and the 256 of the batch with the least.
 

@@ -92,7 +92,7 @@ def train_classifier(
 
 
 def default_recipe(model: str, **settings: Any) -> Recipe:
-    """How a network for texts learns unless told otherwise: all of it at one rate, which for transformers is small.
+    """How a network for texts learns unless said otherwise: all of it at one rate, which for transformers is small.
 
     settings: of `Recipe`, in place of the default ones.
     """

@@ -1,7 +1,7 @@
 """Files: what this project reads and writes on disk, as NumPy arrays and plain containers.
 
 Nothing here executes what it loads, takes more memory than the file can justify, or leaves half a file
-behind. One module a format; the faces (`nd.save`, `Trainer.save_states`, ...) turn arrays into records.
+behind. One module a format; the functions of users (`nd.save`, `Trainer.save_states`, ...) turn arrays into records.
 """
 
 from core.files.atomic import replacing, write_bytes

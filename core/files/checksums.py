@@ -1,4 +1,4 @@
-"""CRC-32 checksums for formats that have none, in places that other readers pass over.
+"""CRC-32 checksums for formats that have none, in positions that other readers pass over.
 
 - `.params`: the second word of the header, which MXNet writes as 0 and does not look at.
 - RecordIO: the one to three bytes that fill a record up to a multiple of 4; a record that needs none has none.

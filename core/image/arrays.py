@@ -30,7 +30,7 @@ def like(pixels: np.ndarray, image):
 
 
 def to_array(pixels: np.ndarray, kind: type | None = None):
-    """The NDArray, on the CPU, that holds `pixels` from now on; of the class `kind`, or the one of the face in use."""
+    """The NDArray, on the CPU, that holds `pixels` from now on; of the class `kind`, or the one of the namespace in use."""
     kind = kind or _face()
     return kind._wrap(storage.from_numpy(pixels, copy=False), cpu())
 

@@ -33,7 +33,7 @@ EIGENVECTORS = np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140],
 
 
 class Augmenter:
-    """Base of the augmenters; keywords given to it are what `dumps` tells.
+    """Base of the augmenters; keywords given to it are what `dumps` returns.
 
     >>> isinstance(image.ResizeAug(4), image.Augmenter)
     True

@@ -16,7 +16,7 @@ HANDLES = ("pad", "discard", "roll_over")
 class NDArrayIter(DataIter):
     """Batches of `data` and `label`, each an array, a list of arrays or a dictionary of arrays.
 
-    The first array tells the number of samples; what others have beyond it is left out. `last_batch_handle`: "pad"
+    The first array gives the number of samples; what others have beyond it is left out. `last_batch_handle`: "pad"
     fills the last batch from the beginning, "discard" drops it, "roll_over" keeps it for the next pass. NumPy arrays
     become float32; `data` and `label` are lists of (name, NDArray), whose new values later batches have. `shuffle`
     draws a new order by `numpy.random` for every pass. ValueError for an unknown `last_batch_handle`, a batch size

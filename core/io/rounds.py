@@ -9,7 +9,7 @@ class Rounds:
     """Batches of sample numbers 0..`count` - 1.
 
     The last batch of a pass is filled with samples from the beginning if `round_batch`; the next pass then goes on
-    behind those. Otherwise its free places repeat what stood there in the batch before. `drop` leaves it out instead.
+    behind those. Otherwise its free positions repeat what stood there in the batch before. `drop` leaves it out instead.
     `rng` (a NumPy Generator) shuffles every round.
     """
 

@@ -101,9 +101,7 @@ def load(folder: str | os.PathLike, wanted: Mapping[str, tuple[int, int]]) -> di
         for name, low, high, first, count in rows:
             values = records[name].data if name in records else None
             if values is None or values.shape != (count,):
-                raise MXNetError(
-                    f"{folder / file} does not hold the {count} elements of {name!r} that the index tells of"
-                )
+                raise MXNetError(f"{folder / file} does not hold the {count} elements of {name!r} that the index names")
             begin, end = wanted[name]
             if found[name] is None:
                 found[name] = np.empty(end - begin, values.dtype)

@@ -1,4 +1,4 @@
-"""The `nd` face: arrays and one function for each operator of the table.
+"""The `nd` namespace: arrays and one function for each operator of the table.
 
 Operators are made on first use (`nd.exp` is an attribute that the module fills in), so importing is cheap.
 """

@@ -95,7 +95,7 @@ def BilinearSampler(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:
-    """data (N, C, H, W) at the places of grid (N, 2, H', W'), zeros outside (Jaderberg et al., 2015)."""
+    """data (N, C, H, W) at the positions of grid (N, 2, H', W'), zeros outside (Jaderberg et al., 2015)."""
 
 def BlockGrad(data: NDArray | None = None, out: NDArray | None = None, name: str | None = None) -> NDArray:
     """The data; no gradient passes."""
@@ -258,7 +258,7 @@ def GridGenerator(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:
-    """Places to sample (N, 2, H, W): x and y from -1 to 1."""
+    """Positions to sample (N, 2, H, W): x and y from -1 to 1."""
 
 def GroupNorm(
     data: NDArray | None = None,
@@ -335,7 +335,7 @@ def LeakyReLU(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> Any:
-    """Relatives of relu by name; `gamma` holds the slopes of "prelu": one, one for each channel (axis 1), or one for each place along the first axes."""
+    """Relatives of relu by name; `gamma` holds the slopes of "prelu": one, one for each channel (axis 1), or one for each position along the first axes."""
 
 def LinearRegressionOutput(
     data: NDArray | None = None,
@@ -372,7 +372,7 @@ def MakeLoss(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:
-    """The data as a loss: its gradient is grad_scale, over the batch or the places above valid_thresh."""
+    """The data as a loss: its gradient is grad_scale, over the batch or the positions above valid_thresh."""
 
 def Pad(
     data: NDArray | None = None,
@@ -382,7 +382,7 @@ def Pad(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:
-    """Places added around space, the axes behind batch and channels: a constant, the edge, or its reflection."""
+    """Positions added around space, the axes behind batch and channels: a constant, the edge, or its reflection."""
 
 def Pooling(
     data: NDArray | None = None,
@@ -487,7 +487,7 @@ def SequenceMask(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:
-    """The data with places behind the end of each sequence set to `value`."""
+    """The data with positions behind the end of each sequence set to `value`."""
 
 def SequenceReverse(
     data: NDArray | None = None,
@@ -686,7 +686,7 @@ def batch_dot(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:
-    """Products of matrices, one for each place of the leading axes, which must agree."""
+    """Products of matrices, one for each position of the leading axes, which must agree."""
 
 def batch_norm(
     data: NDArray | None = None,
@@ -874,7 +874,7 @@ def choose_element_0index(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:
-    """One element along an axis for each place of the others."""
+    """One element along an axis for each position of the others."""
 
 def clip(
     data: NDArray | None = None,
@@ -1275,7 +1275,7 @@ def leaky_relu(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> Any:
-    """Relatives of relu by name; `gamma` holds the slopes of "prelu": one, one for each channel (axis 1), or one for each place along the first axes."""
+    """Relatives of relu by name; `gamma` holds the slopes of "prelu": one, one for each channel (axis 1), or one for each position along the first axes."""
 
 def lesser(lhs: Any, rhs: Any) -> Any: ...
 def lesser_equal(lhs: Any, rhs: Any) -> Any: ...
@@ -1441,7 +1441,7 @@ def masked_softmax(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:
-    """The softmax of the places where the mask holds; 0 elsewhere, and where it holds nowhere along the axis."""
+    """The softmax of the positions where the mask holds; 0 elsewhere, and where it holds nowhere along the axis."""
 
 def max(
     data: NDArray | None = None,
@@ -1748,7 +1748,7 @@ def pad(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:
-    """Places added around space, the axes behind batch and channels: a constant, the edge, or its reflection."""
+    """Positions added around space, the axes behind batch and channels: a constant, the edge, or its reflection."""
 
 def pick(
     data: NDArray | None = None,
@@ -1759,7 +1759,7 @@ def pick(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:
-    """One element along an axis for each place of the others."""
+    """One element along an axis for each position of the others."""
 
 def pooling(
     data: NDArray | None = None,
@@ -2226,7 +2226,7 @@ def sequence_mask(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:
-    """The data with places behind the end of each sequence set to `value`."""
+    """The data with positions behind the end of each sequence set to `value`."""
 
 def sequence_reverse(
     data: NDArray | None = None,
@@ -2361,7 +2361,7 @@ def softmax(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:
-    """exp(x / temperature), normalised along an axis; with use_length only the first `length` places take part."""
+    """exp(x / temperature), normalised along an axis; with use_length only the first `length` positions take part."""
 
 def softmax_cross_entropy(
     data: NDArray | None = None, label: NDArray | None = None, out: NDArray | None = None, name: str | None = None

@@ -78,7 +78,7 @@ def DeformableConvolution(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:
-    """Convolution of (N, C, H, W) at places shifted by `offset` (N, 2 groups places, H', W') (Dai et al., 2017)."""
+    """Convolution of (N, C, H, W) at positions shifted by `offset` (N, 2 groups positions, H', W') (Dai et al., 2017)."""
 
 def DeformablePSROIPooling(
     data: NDArray | None = None,
@@ -117,7 +117,7 @@ def ModulatedDeformableConvolution(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:
-    """Deformable convolution whose places are weighted by `mask` (N, groups places, H', W') (Zhu et al., 2019)."""
+    """Deformable convolution whose positions are weighted by `mask` (N, groups positions, H', W') (Zhu et al., 2019)."""
 
 def MultiBoxDetection(
     cls_prob: NDArray | None = None,
@@ -782,7 +782,7 @@ def sldwin_atten_context(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:
-    """The values that each place sees, weighted by its scores and added up."""
+    """The values that each position sees, weighted by its scores and added up."""
 
 def sldwin_atten_mask_like(
     score: NDArray | None = None,
@@ -793,7 +793,7 @@ def sldwin_atten_mask_like(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:
-    """1 for each score of two places below the `valid_length` (batch,) of their sequence, else 0."""
+    """1 for each score of two positions below the `valid_length` (batch,) of their sequence, else 0."""
 
 def sldwin_atten_score(
     query: NDArray | None = None,

@@ -1,4 +1,4 @@
-"""Functions of the `nd` face that are more than an operator: creation, scalars on either side, other libraries."""
+"""Functions of the `nd` namespace that are more than an operator: creation, scalars on either side, other libraries."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
 
 
 def moveaxis(tensor: NDArray, source, destination) -> NDArray:
-    """Axes moved to new places; the others keep their order.
+    """Axes moved to new positions; the others keep their order.
 
     >>> nd.moveaxis(nd.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)

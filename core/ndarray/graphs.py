@@ -14,7 +14,7 @@ from core.ndarray.sparse import CSRNDArray, csr_matrix
 
 
 def edge_id(data: CSRNDArray, u: NDArray, v: NDArray) -> NDArray:
-    """The stored values at the places (u, v), -1 where nothing is stored; of the matrix's dtype."""
+    """The stored values at the positions (u, v), -1 where nothing is stored; of the matrix's dtype."""
     values, columns, ends = _parts("edge_id", data)
     found = onp.full(u.shape, -1, values.dtype)
     for k, (row, column) in enumerate(zip(u.asnumpy().astype(onp.int64), v.asnumpy().astype(onp.int64), strict=True)):
@@ -65,8 +65,8 @@ def dgl_csr_neighbor_uniform_sample(
     and so on, `num_hops` times.
 
     Three arrays for each, those of a kind side by side: the vertices in ascending order and then, last of
-    max_num_vertices + 1 places, how many there are; the drawn edges, a row a vertex and a column for each of the whole
-    graph; how many hops each vertex is away. int64 all; places that stand for no vertex are 0.
+    max_num_vertices + 1 positions, how many there are; the drawn edges, a row a vertex and a column for each of the whole
+    graph; how many hops each vertex is away. int64 all; positions that stand for no vertex are 0.
     """
     _check_count("dgl_csr_neighbor_uniform_sample", num_args, 1 + len(seed_arrays))
     sampled = [_sample("dgl_csr_neighbor_uniform_sample", csr_matrix, None, seeds, num_hops, num_neighbor,

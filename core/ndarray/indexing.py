@@ -160,7 +160,7 @@ def _replaced_places(array, key, spec: tuple, operands: list, value):
         return dispatch.launch(TABLE["_set_places"], [array, value, *operands], {"key": spec}, type(array))
     if len(spec) > 1 or value.size != 1:
         raise MXNetError(
-            f"x[{key!r}] = ... in a hybridized block: a mask takes one number, for the count of its places depends on "
+            f"x[{key!r}] = ... in a hybridized block: a mask takes one number, for the number of its elements depends on "
             "values. Build the array with F.where, or call hybridize(active=False)"
         )
     mask = TABLE["Cast"](masks[0], dtype=array.dtype)

@@ -1,4 +1,4 @@
-"""The array of the `nd` face."""
+"""The array of the `nd` namespace."""
 
 from __future__ import annotations
 

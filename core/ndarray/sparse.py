@@ -1,4 +1,4 @@
-"""Sparse arrays of the `nd` face: CSR matrices and arrays of which few rows are stored.
+"""Sparse arrays of the `nd` namespace: CSR matrices and arrays of which few rows are stored.
 
 They hold their parts as dense arrays. An operator that has no sparse form gets the dense values, as in MXNet; the
 functions of this namespace (`nd.sparse.NAME`) and the infix operators give the storage type that MXNet gives.
@@ -393,7 +393,7 @@ def csr_matrix(arg1, shape=None, ctx: Context | None = None, dtype=None) -> CSRN
     """A CSR matrix of (data, indices, indptr), of (data, (row, column)), of a shape (empty),
     or of a dense or sparse matrix.
 
-    dtype: that of the data if it is an array, else float32. Parts are taken as they are: `check_format` tells whether
+    dtype: that of the data if it is an array, else float32. Parts are taken as they are: `check_format` checks whether
     they fit.
 
     >>> matrix = nd.sparse.csr_matrix(([1, 2], [0, 2], [0, 1, 2]), shape=(2, 3))
@@ -435,7 +435,7 @@ def csr_matrix(arg1, shape=None, ctx: Context | None = None, dtype=None) -> CSRN
 def row_sparse_array(arg1, shape=None, ctx: Context | None = None, dtype=None) -> RowSparseNDArray:
     """A row-sparse array of (rows, row numbers), of a shape (empty), or of a dense or sparse array.
 
-    dtype: that of the data if it is an array, else float32. Parts are taken as they are: `check_format` tells whether
+    dtype: that of the data if it is an array, else float32. Parts are taken as they are: `check_format` checks whether
     they fit.
 
     >>> nd.sparse.row_sparse_array(([[1, 2]], [1]), shape=(3, 2)).asnumpy()

@@ -1,4 +1,4 @@
-"""`np._internal`: operators of the `np` face by the names that MXNet's own code calls them."""
+"""`np._internal`: operators of the `np` namespace by the names that MXNet's own code calls them."""
 
 from __future__ import annotations
 

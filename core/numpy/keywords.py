@@ -1,7 +1,7 @@
 """How `np` functions are called: arrays of `nd` count as those of `np`, as in MXNet 2.
 
 The error of a wrong keyword names the function, the wrong word, the nearest right one and the rest; what is no array is
-told with the function's name too.
+named with the function too.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def swapaxes(a, axis1, axis2):
 
 
 def moveaxis(a, source, destination):
-    """Axes moved to new places; the others keep their order."""
+    """Axes moved to new positions; the others keep their order."""
     source, destination = _axes(source, a.ndim, "moveaxis"), _axes(destination, a.ndim, "moveaxis")
     if len(source) != len(destination):
         raise ValueError("source and destination differ in number of axes")
@@ -216,10 +216,10 @@ def resize(a, new_shape):
 
 
 def pad(x, pad_width, mode="constant", **kwargs):
-    """Places added around the array: constant, edge, reflect, symmetric, maximum, minimum.
+    """Positions added around the array: constant, edge, reflect, symmetric, maximum, minimum.
 
     pad_width: ((before, after), ...), a pair for each axis. As in MXNet 1.9, `constant_values` is accepted, but the new
-    places of "constant" are 0.
+    positions of "constant" are 0.
     """
     if not isinstance(pad_width, tuple):
         raise TypeError(f"pad: pad_width is a tuple of (before, after) for each axis, given {pad_width!r}")
@@ -250,7 +250,7 @@ def pad(x, pad_width, mode="constant", **kwargs):
         if not (lo or hi):
             continue
         if x.shape[axis] == 0:
-            raise ValueError(f"pad: axis {axis} is empty; mode 'constant' alone adds places to it, given {mode!r}")
+            raise ValueError(f"pad: axis {axis} is empty; mode 'constant' alone adds elements to it, given {mode!r}")
         if places is not None:
             x = F._take_places(
                 x, places=tuple(places(i, x.shape[axis]) for i in range(-lo, x.shape[axis] + hi)), axis=axis
@@ -379,7 +379,7 @@ def take(a, indices, axis=None, mode="raise", out=None):
 
 
 def take_along_axis(arr, indices, axis):
-    """Elements at indices along an axis, one for each place of the others."""
+    """Elements at indices along an axis, one for each position of the others."""
     return F._gather_along(arr, F.Cast(indices, dtype="int64"), axis=axis)
 
 
@@ -446,11 +446,11 @@ def _places(name: str, obj, n: int) -> list[int]:
         return [int(obj)]
     if isinstance(obj, ndarray):
         return [int(i) for i in obj.asnumpy().reshape(-1)]
-    raise TypeError(f"{name}: places are an int, a slice or an np array, given {type(obj).__name__}")
+    raise TypeError(f"{name}: indices are an int, a slice or an np array, given {type(obj).__name__}")
 
 
 def delete(arr, obj, axis=None):
-    """The array without the slices at the given places (an int, a slice or an array).
+    """The array without the slices at the given positions (an int, a slice or an array).
 
     Those of arrays beyond the end are ignored.
     """
@@ -466,9 +466,9 @@ def delete(arr, obj, axis=None):
 
 
 def insert(arr, obj, values, axis=None):
-    """The array with values put in before the given places (an int, a slice or an int64 array).
+    """The array with values put in before the given positions (an int, a slice or an int64 array).
 
-    values: an array that broadcasts to the new part; a number where arr has one axis and obj names one place.
+    values: an array that broadcasts to the new part; a number where arr has one axis and obj names one position.
     """
     if axis is None:
         arr, axis = ravel(arr), 0
@@ -476,12 +476,12 @@ def insert(arr, obj, values, axis=None):
     n, lead = arr.shape[axis], (slice(None),) * axis
     places = _places("insert", obj, n)
     if isinstance(obj, ndarray) and dtype_name(obj.dtype) not in ("int64", "int32"):
-        raise MXNetError(f"insert: places are of type int64, given {dtype_name(obj.dtype)}; convert with astype")
+        raise MXNetError(f"insert: indices are of type int64, given {dtype_name(obj.dtype)}; convert with astype")
     for p in places:
         if not -n <= p <= n:
             raise MXNetError(f"insert: index {p} is out of bounds for an axis of length {n}")
     if not isinstance(values, ndarray) and (arr.ndim > 1 or len(places) != 1):
-        raise MXNetError(f"insert: values for {arr.ndim} axes or several places are an np array, given {values!r}")
+        raise MXNetError(f"insert: values for {arr.ndim} axes or several indices are an np array, given {values!r}")
     values = _as_array(values, arr).astype(arr.dtype)
     single, width = len(places) == 1, len(places)
     if single:  # all of the values go to the one place, however many they are

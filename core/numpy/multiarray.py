@@ -1,4 +1,4 @@
-"""The array of the `np` face."""
+"""The array of the `np` namespace."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def count_nonzero(a, axis=None, keepdims=False):
 
 
 def where(condition, x=None, y=None):
-    """Elements of x where the condition holds, else of y; with the condition alone its true places."""
+    """Elements of x where the condition holds, else of y; with the condition alone its true positions."""
     if x is None and y is None:
         return nonzero(condition)
     if not isinstance(condition, NDArray):

@@ -1,4 +1,4 @@
-"""The `npx` face: neural network operators on `np` arrays, and the switches of NumPy semantics."""
+"""The `npx` namespace: neural network operators on `np` arrays, and the switches of NumPy semantics."""
 
 from __future__ import annotations
 

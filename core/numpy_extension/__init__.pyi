@@ -89,7 +89,7 @@ def BilinearSampler(
     out: ndarray | None = None,
     name: str | None = None,
 ) -> ndarray:
-    """data (N, C, H, W) at the places of grid (N, 2, H', W'), zeros outside (Jaderberg et al., 2015)."""
+    """data (N, C, H, W) at the positions of grid (N, 2, H', W'), zeros outside (Jaderberg et al., 2015)."""
 
 def BlockGrad(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
     """The data; no gradient passes."""
@@ -252,7 +252,7 @@ def GridGenerator(
     out: ndarray | None = None,
     name: str | None = None,
 ) -> ndarray:
-    """Places to sample (N, 2, H, W): x and y from -1 to 1."""
+    """Positions to sample (N, 2, H, W): x and y from -1 to 1."""
 
 def GroupNorm(
     data: ndarray | None = None,
@@ -329,7 +329,7 @@ def LeakyReLU(
     out: ndarray | None = None,
     name: str | None = None,
 ) -> Any:
-    """Relatives of relu by name; `gamma` holds the slopes of "prelu": one, one for each channel (axis 1), or one for each place along the first axes."""
+    """Relatives of relu by name; `gamma` holds the slopes of "prelu": one, one for each channel (axis 1), or one for each position along the first axes."""
 
 def LinearRegressionOutput(
     data: ndarray | None = None,
@@ -366,7 +366,7 @@ def MakeLoss(
     out: ndarray | None = None,
     name: str | None = None,
 ) -> ndarray:
-    """The data as a loss: its gradient is grad_scale, over the batch or the places above valid_thresh."""
+    """The data as a loss: its gradient is grad_scale, over the batch or the positions above valid_thresh."""
 
 def Pad(
     data: ndarray | None = None,
@@ -376,7 +376,7 @@ def Pad(
     out: ndarray | None = None,
     name: str | None = None,
 ) -> ndarray:
-    """Places added around space, the axes behind batch and channels: a constant, the edge, or its reflection."""
+    """Positions added around space, the axes behind batch and channels: a constant, the edge, or its reflection."""
 
 def Pooling(
     data: ndarray | None = None,
@@ -481,7 +481,7 @@ def SequenceMask(
     out: ndarray | None = None,
     name: str | None = None,
 ) -> ndarray:
-    """The data with places behind the end of each sequence set to `value`."""
+    """The data with positions behind the end of each sequence set to `value`."""
 
 def SequenceReverse(
     data: ndarray | None = None,
@@ -679,7 +679,7 @@ def batch_dot(
     out: ndarray | None = None,
     name: str | None = None,
 ) -> ndarray:
-    """Products of matrices, one for each place of the leading axes, which must agree."""
+    """Products of matrices, one for each position of the leading axes, which must agree."""
 
 def batch_norm(
     data: ndarray | None = None,
@@ -867,7 +867,7 @@ def choose_element_0index(
     out: ndarray | None = None,
     name: str | None = None,
 ) -> ndarray:
-    """One element along an axis for each place of the others."""
+    """One element along an axis for each position of the others."""
 
 def clip(
     data: ndarray | None = None,
@@ -1264,7 +1264,7 @@ def leaky_relu(
     out: ndarray | None = None,
     name: str | None = None,
 ) -> Any:
-    """Relatives of relu by name; `gamma` holds the slopes of "prelu": one, one for each channel (axis 1), or one for each place along the first axes."""
+    """Relatives of relu by name; `gamma` holds the slopes of "prelu": one, one for each channel (axis 1), or one for each position along the first axes."""
 
 def linalg_det(A: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
     """The determinant of square matrices."""
@@ -1437,7 +1437,7 @@ def masked_softmax(
     out: ndarray | None = None,
     name: str | None = None,
 ) -> ndarray:
-    """The softmax of the places where the mask holds; 0 elsewhere, and where it holds nowhere along the axis."""
+    """The softmax of the positions where the mask holds; 0 elsewhere, and where it holds nowhere along the axis."""
 
 def max(
     data: ndarray | None = None,
@@ -1739,7 +1739,7 @@ def pad(
     out: ndarray | None = None,
     name: str | None = None,
 ) -> ndarray:
-    """Places added around space, the axes behind batch and channels: a constant, the edge, or its reflection."""
+    """Positions added around space, the axes behind batch and channels: a constant, the edge, or its reflection."""
 
 def pick(
     data: ndarray | None = None,
@@ -1750,7 +1750,7 @@ def pick(
     out: ndarray | None = None,
     name: str | None = None,
 ) -> ndarray:
-    """One element along an axis for each place of the others."""
+    """One element along an axis for each position of the others."""
 
 def pooling(
     data: ndarray | None = None,
@@ -2216,7 +2216,7 @@ def sequence_mask(
     out: ndarray | None = None,
     name: str | None = None,
 ) -> ndarray:
-    """The data with places behind the end of each sequence set to `value`."""
+    """The data with positions behind the end of each sequence set to `value`."""
 
 def sequence_reverse(
     data: ndarray | None = None,
@@ -2351,7 +2351,7 @@ def softmax(
     out: ndarray | None = None,
     name: str | None = None,
 ) -> ndarray:
-    """exp(x / temperature), normalised along an axis; with use_length only the first `length` places take part."""
+    """exp(x / temperature), normalised along an axis; with use_length only the first `length` positions take part."""
 
 def softmax_cross_entropy(
     data: ndarray | None = None, label: ndarray | None = None, out: ndarray | None = None, name: str | None = None

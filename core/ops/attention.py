@@ -124,7 +124,7 @@ def _attention_grad_decompose(
 
 @operator("_cache_write", mutates=("cache",), auxiliary=(), input_dtypes={"counts": "int32"})
 def cache_write(cache: Tensor, rows: Tensor, counts: Tensor) -> Tensor:
-    """The cache (B, H, C, D), after rows (B, H, L, D) were written over its places counts[b] .. counts[b] + L - 1.
+    """The cache (B, H, C, D), after rows (B, H, L, D) were written over its positions counts[b] .. counts[b] + L - 1.
 
     How a decoder keeps keys and values in memory of a fixed size. IndexError on a CPU where the capacity C is exceeded.
     """

@@ -232,7 +232,7 @@ def _proposal(name: str, images: str) -> Operator:
         kinds = len(scales) * len(ratios)
         if cls_prob.dim() != 4 or cls_prob.shape[1] != 2 * kinds or bbox_pred.shape[1] != 4 * kinds:
             raise MXNetError(
-                f"{name[9:]}: {kinds} anchors a place need {2 * kinds} scores and {4 * kinds} shifts, given "
+                f"{name[9:]}: {kinds} anchors a position need {2 * kinds} scores and {4 * kinds} shifts, given "
                 f"{tuple(cls_prob.shape)} and {tuple(bbox_pred.shape)}"
             )
         if images == "one" and cls_prob.shape[0] != 1:

@@ -112,7 +112,7 @@ def index_copy(old_tensor: Tensor, index_vector: Tensor, new_tensor: Tensor) -> 
     """old_tensor with rows of new_tensor written at index_vector."""
     if new_tensor.shape[1:] != old_tensor.shape[1:] or tuple(index_vector.shape) != tuple(new_tensor.shape[:1]):
         raise MXNetError(
-            f"index_copy: rows {tuple(new_tensor.shape)} at {tuple(index_vector.shape)} places do not fit "
+            f"index_copy: rows {tuple(new_tensor.shape)} at {tuple(index_vector.shape)} positions do not fit "
             f"{tuple(old_tensor.shape)}"
         )
     return kernels.index.index_put(old_tensor, (kernels.cast(index_vector, "int64"),), new_tensor, False)

@@ -27,7 +27,7 @@ def foreach(
     in_data_locs: Shape = (),
     remain_locs: Shape = (),
 ) -> Tensor:
-    """Runs a subgraph over axis 0 of some inputs, with states; the `locs` are places in the subgraph's inputs."""
+    """Runs a subgraph over axis 0 of some inputs, with states; the `locs` are positions in the subgraph's inputs."""
     _refuse("_foreach")
 
 
@@ -41,7 +41,7 @@ def while_loop(
     func_input_locs: Shape = (),
     func_var_locs: Shape = (),
 ) -> Tensor:
-    """Runs a subgraph while another one gives true; the `locs` are places among the inputs of the node."""
+    """Runs a subgraph while another one gives true; the `locs` are positions among the inputs of the node."""
     _refuse("_while_loop")
 
 
@@ -53,7 +53,7 @@ def cond(
     then_input_locs: Shape = (),
     else_input_locs: Shape = (),
 ) -> Tensor:
-    """Runs one of two subgraphs as a third one tells; the `locs` are places among the inputs of the node."""
+    """Runs one of two subgraphs as a third one tells; the `locs` are positions among the inputs of the node."""
     _refuse("_cond")
 
 

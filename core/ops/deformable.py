@@ -1,4 +1,4 @@
-"""Deformable convolutions: convolutions that read the data at shifted places between its elements."""
+"""Deformable convolutions: convolutions that read the data at shifted positions between its elements."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,10 +21,10 @@ def deformable_convolution(
     dilate: Shape = (), pad: Shape = (), num_filter: Positive, num_group: Int = 1, num_deformable_group: Int = 1,
     workspace: Int = 1024, no_bias: Bool = False, layout: OptStr = None,
 ) -> Value:  # fmt: skip
-    """Convolution of (N, C, H, W) at places shifted by `offset` (N, 2 groups places, H', W') (Dai et al., 2017).
+    """Convolution of (N, C, H, W) at positions shifted by `offset` (N, 2 groups positions, H', W') (Dai et al., 2017).
 
     For each deformable group and place of the kernel the offset holds the shift down and the shift to the right.
-    Places outside of the data count as 0; beyond the centres of the last row and column the data goes on unchanged.
+    Positions outside of the data count as 0; beyond the centres of the last row and column the data goes on unchanged.
     """
     window = _window(kernel, stride, dilate, pad, layout)
     columns = F._deformable_columns(data, offset, None, **window, groups=num_deformable_group)
@@ -42,7 +42,7 @@ def modulated_deformable_convolution(
     num_deformable_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False, im2col_step: Int = 64,
     layout: OptStr = None,
 ) -> Value:  # fmt: skip
-    """Deformable convolution whose places are weighted by `mask` (N, groups places, H', W') (Zhu et al., 2019).
+    """Deformable convolution whose positions are weighted by `mask` (N, groups positions, H', W') (Zhu et al., 2019).
 
     The data is surrounded by zeros, into which it fades within one row or column.
     """

@@ -348,7 +348,7 @@ def leaky(
     lower_bound: Float = 0.125, upper_bound: Float = 0.334, training: bool,
 ) -> Value | Sequence[Value]:  # fmt: skip
     """Relatives of relu by name; `gamma` holds the slopes of "prelu": one, one for each channel (axis 1),
-    or one for each place along the first axes.
+    or one for each position along the first axes.
 
     "rrelu" draws the slope of each element uniformly within the bounds in training, and takes their mean otherwise;
     it gives the slopes, too, as a second array (zeros where none were drawn).

@@ -79,7 +79,7 @@ class Facts:
     rule(node, exact) -> (operator that packs the second input, a weight; its attributes). absorption: rule(node, do,
     counts) -> the value of one node that does what this one and nodes before it do, of which nobody else reads anything,
     or None (`core.graph.passes.absorption`). channelwise: the rows of its
-    weight, the second input, make the places of axis 1 of the result, to which the third is added. affine: of a
+    weight, the second input, make the positions of axis 1 of the result, to which the third is added. affine: of a
     normalisation, rule(node, do) -> (scale, shift) along axis 1, or None. in_parts: the operator that takes the second
     input, which is flat, in the parts that it is made of.
 

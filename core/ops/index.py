@@ -76,7 +76,7 @@ def pick(
     keepdims: Bool = False,
     mode: Annotated[str, Choice("clip", "wrap")] = "clip",
 ) -> Tensor:
-    """One element along an axis for each place of the others."""
+    """One element along an axis for each position of the others."""
     shape = data.shape
     axis, index = _pick_place(shape, axis, index)
     return at_least_one_axis(K.pick(data, _places(index, shape[axis], mode), axis, keepdims))
@@ -308,7 +308,7 @@ def sequence_mask(
     value: Float = 0.0,
     axis: Int = 0,
 ) -> Value:
-    """The data with places behind the end of each sequence set to `value`.
+    """The data with positions behind the end of each sequence set to `value`.
 
     data (steps, batch, ...), or with axis=1 (batch, steps, ...); sequence_length (batch,). MXNetError for another axis.
     """

@@ -80,7 +80,7 @@ def trmm(
 
 
 def triangle_places(n: int, offset: int, lower: bool) -> tuple[int, ...]:
-    """Flat places of a triangle of an n x n matrix up to a diagonal: the lower by rows, the upper by columns."""
+    """Flat positions of a triangle of an n x n matrix up to a diagonal: the lower by rows, the upper by columns."""
     if lower:
         return tuple(r * n + c for r in range(n) for c in range(n) if c - r <= offset)
     return tuple(r * n + c for c in range(n) for r in range(n) if c - r >= offset)

@@ -140,7 +140,7 @@ def _drop_batch(grad: Value, shape: tuple[int, ...]) -> Value:
 def batch_dot(
     lhs: Tensor, rhs: Tensor, *, transpose_a: Bool = False, transpose_b: Bool = False, forward_stype: OptStr = None
 ) -> Tensor:
-    """Products of matrices, one for each place of the leading axes, which must agree."""
+    """Products of matrices, one for each position of the leading axes, which must agree."""
     if not (lhs.dim() == rhs.dim() == 3 and lhs.shape[0] == rhs.shape[0]):  # told at once, unlike the rest
         if lhs.dim() < 3 or lhs.dim() != rhs.dim() or lhs.shape[:-2] != rhs.shape[:-2]:
             raise MXNetError(f"batch_dot: shapes {tuple(lhs.shape)} and {tuple(rhs.shape)} do not fit")

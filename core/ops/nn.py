@@ -179,7 +179,7 @@ def convolution(
     """N-dimensional convolution; layouts NCW, NCHW, NCDHW and their channels-last forms.
 
     data (N, C, *space), weight (num_filter, C / num_group, *kernel), bias (num_filter,) unless no_bias; result
-    (N, num_filter, *places) with (space + 2 pad - dilate (kernel - 1) - 1) // stride + 1 places along each axis.
+    (N, num_filter, *positions) with (space + 2 pad - dilate (kernel - 1) - 1) // stride + 1 positions along each axis.
     MXNetError for shapes that do not fit. workspace, cudnn_tune and cudnn_off change nothing.
     """
     how = window(kernel, stride, dilate, pad, num_group)
@@ -252,7 +252,7 @@ def deconvolution(
     """Transposed convolution, the adjoint of a convolution in its data; channels-first layouts only.
 
     data (N, C, *space), weight (C, num_filter / num_group, *kernel), bias (num_filter,) unless no_bias; result
-    (N, num_filter, *places) with (space - 1) stride - 2 pad + dilate (kernel - 1) + 1 + adj places along each axis,
+    (N, num_filter, *positions) with (space - 1) stride - 2 pad + dilate (kernel - 1) + 1 + adj positions along each axis,
     or `target_shape`. MXNetError for shapes that do not fit.
     """
     if _channels_last(layout):
@@ -412,7 +412,7 @@ def pooling(
     """Maximum, mean, sum or l_p norm (p_value) of windows, or of all of space with global_pool.
 
     data (N, C, *space), or channels last by `layout`. pooling_convention: "valid" leaves out a last window that hangs
-    over the border, "full" takes it, "same" gives space / stride places, rounded up. count_include_pad: whether means
+    over the border, "full" takes it, "same" gives space / stride positions, rounded up. count_include_pad: whether means
     count padding (None: they do).
     """
     if _channels_last(layout):

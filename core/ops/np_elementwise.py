@@ -1,4 +1,4 @@
-"""Pointwise operators of the `np` face where they differ from `nd`: types are promoted, truth values are bool.
+"""Pointwise operators of the `np` namespace where they differ from `nd`: types are promoted, truth values are bool.
 
 For + - * % and powers two floats give the wider one, a float with an integer the float; two integers give the wider one
 for + and * only. All other operations, comparisons too, need operands of one type. Integer division gives float32. A

@@ -1,4 +1,4 @@
-"""Operators of the `np` and `npx` faces that write to places named by indices, and that check values."""
+"""Operators of the `np` and `npx` namespaces that write to positions named by indices, and that check values."""
 
 from core import kernels
 from core.base import MXNetError
@@ -18,9 +18,9 @@ def _spread(name: str, a: Value, ind: Value, val: Value) -> tuple[Value, Value]:
 
 @composite("_npx_index_add")
 def index_add(a: Value, ind: Value, val: Value) -> Value:
-    """`a` with `val` added at the places `ind` (M, N): N of the first M axes; `val` broadcasts to (N, ...).
+    """`a` with `val` added at the positions `ind` (M, N): N of the first M axes; `val` broadcasts to (N, ...).
 
-    Places that meet are added to several times.
+    Positions that meet are added to several times.
     """
     ind, val = _spread("index_add", a, ind, val)
     return F._npi_add(a, F._scatter_nd_add(val, ind, shape=a.shape))
@@ -28,7 +28,7 @@ def index_add(a: Value, ind: Value, val: Value) -> Value:
 
 @composite("_npx_index_update")
 def index_update(a: Value, ind: Value, val: Value) -> Value:
-    """`a` with `val` written at the places `ind` (M, N): N of the first M axes; `val` broadcasts to (N, ...)."""
+    """`a` with `val` written at the positions `ind` (M, N): N of the first M axes; `val` broadcasts to (N, ...)."""
     ind, val = _spread("index_update", a, ind, val)
     hit = F.scatter_nd(F.ones_like(val), ind, shape=a.shape)
     return F._npi_where(F._npi_not_equal_scalar(hit, scalar=0), F.scatter_nd(val, ind, shape=a.shape), a)

@@ -1,4 +1,4 @@
-"""Reductions of the `np` face: results may have no axes, means of integers are float32."""
+"""Reductions of the `np` namespace: results may have no axes, means of integers are float32."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Shape operators of the `np` and `npx` faces whose codes differ from `nd`."""
+"""Shape operators of the `np` and `npx` namespaces whose codes differ from `nd`."""
 
 import math
 

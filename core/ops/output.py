@@ -174,7 +174,7 @@ def _svm_output_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
 def make_loss_v1(
     data: Tensor, *, grad_scale: Float = 1.0, valid_thresh: Float = 0.0, normalization: _Normal = "null"
 ) -> Tensor:
-    """The data as a loss: its gradient is grad_scale, over the batch or the places above valid_thresh."""
+    """The data as a loss: its gradient is grad_scale, over the batch or the positions above valid_thresh."""
     return COPY(data)
 
 

@@ -326,7 +326,7 @@ def pad_space(
     pad_width: Shape,
     constant_value: Float = 0.0,
 ) -> Value:
-    """Places added around space, the axes behind batch and channels: a constant, the edge, or its reflection."""
+    """Positions added around space, the axes behind batch and channels: a constant, the edge, or its reflection."""
     if data.ndim not in (4, 5) or any(pad_width[:4]):
         raise MXNetError(
             f"pad: data of 4 or 5 axes, of which the first two stay, is needed; given {data.shape} and {pad_width}"
@@ -342,7 +342,7 @@ def pad(
     pad_width: Shape,
     constant_value: Float = 0.0,
 ) -> Tensor:
-    """Places added around the data: a constant, the edge, or its reflection."""
+    """Positions added around the data: a constant, the edge, or its reflection."""
     if len(pad_width) != 2 * data.dim():
         raise MXNetError(f"pad: pad_width needs {2 * data.dim()} numbers for {data.dim()} axes, given {len(pad_width)}")
     widths = list(zip(pad_width[::2], pad_width[1::2], strict=True))
@@ -360,7 +360,7 @@ def _source_places(n: int, lo: int, hi: int, mode: str) -> list[int]:
     if mode == "edge":
         return [min(max(i, 0), n - 1) for i in range(-lo, n + hi)]
     if max(lo, hi) >= n:
-        raise MXNetError(f"pad: a reflection of {max(lo, hi)} places needs an axis longer than {n}")
+        raise MXNetError(f"pad: a reflection of {max(lo, hi)} positions needs an axis longer than {n}")
     period = 2 * (n - 1)
     return [min(i % period, period - i % period) if period else 0 for i in range(-lo, n + hi)]
 

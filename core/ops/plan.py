@@ -1,4 +1,4 @@
-"""Operators that the passes of the graph compiler put into graphs; no face shows them."""
+"""Operators that the passes of the graph compiler put into graphs; no namespace shows them."""
 
 from collections.abc import Callable
 from math import prod

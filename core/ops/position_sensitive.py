@@ -1,8 +1,8 @@
 """Position-sensitive pooling of regions: every cell of a region reads channels of its own.
 
 A cell's value is a weighted mean over rows times columns of the data, and the weights of rows and columns are
-independent of each other. So the cells of one position are one matrix product of weights (regions, places) and data
-(places, channels), and gradients follow.
+independent of each other. So the cells of one position are one matrix product of weights (regions, positions) and data
+(positions, channels), and gradients follow.
 """
 
 from core.base import MXNetError

@@ -222,7 +222,7 @@ class Cut(Relation):
 
 
 class Split(Relation):
-    """Equal parts along an axis, or its single places."""
+    """Equal parts along an axis, or its single positions."""
 
     def refine(self, attrs: Attrs, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
         (data,), axis, parts = inputs, attrs["axis"], attrs["num_outputs"]
@@ -272,7 +272,7 @@ class Joined(Relation):
 
 
 def length_of(part: slice) -> Callable[[int], int]:
-    """How many places of an axis a slice takes, by the axis's length."""
+    """How many positions of an axis a slice takes, by the axis's length."""
     return lambda n: places_of(part, n)
 
 

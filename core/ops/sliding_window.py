@@ -1,9 +1,9 @@
-"""Attention in a sliding window: each place of a sequence sees `w` places on either side, or before it,
+"""Attention in a sliding window: each position of a sequence sees `w` positions on either side, or before it,
 `dilation` apart.
 
-Arrays are those of MXNet 2: query, key and value (batch, places, heads, width), dilation (heads,) of integers, and
-scores (batch, places, heads, window) with a window of 2 w + 1, or of w + 1 where `symmetric` is False (source: Beltagy,
-Peters and Cohan, Longformer, 2020). Scores of places outside of the sequence are 0.
+Arrays are those of MXNet 2: query, key and value (batch, positions, heads, width), dilation (heads,) of integers, and
+scores (batch, positions, heads, window) with a window of 2 w + 1, or of w + 1 where `symmetric` is False (source: Beltagy,
+Peters and Cohan, Longformer, 2020). Scores of positions outside of the sequence are 0.
 """
 
 from core import kernels
@@ -56,7 +56,7 @@ def sldwin_atten_score(query: Value, key: Value, dilation: Value, *, w: Int, sym
 
 @composite("_contrib_sldwin_atten_mask_like", aliases=("_npx_sldwin_atten_mask_like",))
 def sldwin_atten_mask_like(score: Value, dilation: Value, valid_length: Value, *, w: Int, symmetric: Bool) -> Value:
-    """1 for each score of two places below the `valid_length` (batch,) of their sequence, else 0."""
+    """1 for each score of two positions below the `valid_length` (batch,) of their sequence, else 0."""
     batch, length, heads, window = score.shape
     expect_shape("sldwin_atten_mask_like", "an array of valid lengths", valid_length, (batch,))
     rows, inside = F._sliding_window(score, dilation, w=w, symmetric=symmetric)
@@ -71,7 +71,7 @@ def sldwin_atten_mask_like(score: Value, dilation: Value, valid_length: Value, *
 
 @composite("_contrib_sldwin_atten_context", aliases=("_npx_sldwin_atten_context",))
 def sldwin_atten_context(score: Value, value: Value, dilation: Value, *, w: Int, symmetric: Bool) -> Value:
-    """The values that each place sees, weighted by its scores and added up."""
+    """The values that each position sees, weighted by its scores and added up."""
     batch, length, heads, _ = value.shape
     expect_shape("sldwin_atten_context", "a score", score, (batch, length, heads, 2 * w + 1 if symmetric else w + 1))
     values, inside = _seen(value, dilation, w, symmetric)

@@ -125,7 +125,7 @@ def softmax(
     dtype: OptDType = None,
     use_length: Bool = False,
 ) -> Value:
-    """exp(x / temperature), normalised along an axis; with use_length only the first `length` places take part."""
+    """exp(x / temperature), normalised along an axis; with use_length only the first `length` positions take part."""
     data = _prepared(data, temperature, axis, dtype)
     if use_length:
         if "int" not in dtype_name(length.dtype):
@@ -160,7 +160,7 @@ def _of_mask(data: Value, mask: Value, temperature: float | None, axis: int) -> 
 def masked_softmax(
     data: Value, mask: Value, *, axis: Int = -1, temperature: OptFloat = 1.0, normalize: Bool = True
 ) -> Value:
-    """The softmax of the places where the mask holds; 0 elsewhere, and where it holds nowhere along the axis."""
+    """The softmax of the positions where the mask holds; 0 elsewhere, and where it holds nowhere along the axis."""
     keep, data = _of_mask(data, mask, temperature, axis)
     return F._npi_multiply(F._softmax(data, axis=axis), F.Cast(keep, dtype=data.dtype))
 

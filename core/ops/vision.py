@@ -1,4 +1,4 @@
-"""Regions of feature maps, sampling of images at fractional places, and changes of their size."""
+"""Regions of feature maps, sampling of images at fractional positions, and changes of their size."""
 
 import math
 from collections.abc import Sequence
@@ -138,7 +138,7 @@ def _check_regions(name: str, data: Tensor, rois: Tensor, widths: tuple[int, ...
 
 @operator("BilinearSampler")
 def bilinear_sampler(data: Tensor, grid: Tensor, *, cudnn_off: OptBool = None) -> Tensor:
-    """data (N, C, H, W) at the places of grid (N, 2, H', W'), zeros outside (Jaderberg et al., 2015).
+    """data (N, C, H, W) at the positions of grid (N, 2, H', W'), zeros outside (Jaderberg et al., 2015).
 
     grid holds x and y; -1 and 1 are the centres of the outermost pixels.
     """
@@ -186,9 +186,9 @@ def _sampled(data: Value, grid: Value) -> Value:
 def grid_generator(
     data: Value, *, transform_type: Annotated[str, Choice("affine", "warp")], target_shape: Shape = (0, 0)
 ) -> Value:
-    """Places to sample (N, 2, H, W): x and y from -1 to 1.
+    """Positions to sample (N, 2, H, W): x and y from -1 to 1.
 
-    affine: data (N, 6), the rows of a 2 x 3 matrix that maps the places of an image of target_shape. warp: data
+    affine: data (N, 6), the rows of a 2 x 3 matrix that maps the positions of an image of target_shape. warp: data
     (N, 2, H, W) of shifts in pixels.
     """
     if transform_type == "affine":

@@ -16,7 +16,7 @@ def encode_sentences(sentences, vocab=None, invalid_label=-1, invalid_key="\n", 
     """(sentences as lists of numbers, vocabulary).
 
     vocab: numbers by token; AssertionError for tokens it lacks, unless `unknown_token` is there to stand for them.
-    Without one it is made, from `start_label` on; `invalid_key` has `invalid_label`, for places without a token.
+    Without one it is made, from `start_label` on; `invalid_key` has `invalid_label`, for positions without a token.
     """
     new = vocab is None
     vocab = {invalid_key: invalid_label} if new else vocab
@@ -41,7 +41,7 @@ def encode_sentences(sentences, vocab=None, invalid_label=-1, invalid_key="\n", 
 
 
 class BucketSentenceIter(DataIter):
-    """Batches of sentences of one bucket; the labels are the sentences moved by one place.
+    """Batches of sentences of one bucket; the labels are the sentences moved by one position.
 
     sentences: lists of numbers. buckets: their lengths; by default every length that fills a batch. A sentence goes to
     the first bucket that it fits and is filled up with `invalid_label`; longer ones are left out. layout: NT or TN. The

@@ -84,7 +84,7 @@ def BilinearSampler(
     out: Symbol | None = None,
     name: str | None = None,
 ) -> Symbol:
-    """data (N, C, H, W) at the places of grid (N, 2, H', W'), zeros outside (Jaderberg et al., 2015)."""
+    """data (N, C, H, W) at the positions of grid (N, 2, H', W'), zeros outside (Jaderberg et al., 2015)."""
 
 def BlockGrad(data: Symbol | None = None, out: Symbol | None = None, name: str | None = None) -> Symbol:
     """The data; no gradient passes."""
@@ -245,7 +245,7 @@ def GridGenerator(
     out: Symbol | None = None,
     name: str | None = None,
 ) -> Symbol:
-    """Places to sample (N, 2, H, W): x and y from -1 to 1."""
+    """Positions to sample (N, 2, H, W): x and y from -1 to 1."""
 
 def GroupNorm(
     data: Symbol | None = None,
@@ -322,7 +322,7 @@ def LeakyReLU(
     out: Symbol | None = None,
     name: str | None = None,
 ) -> Any:
-    """Relatives of relu by name; `gamma` holds the slopes of "prelu": one, one for each channel (axis 1), or one for each place along the first axes."""
+    """Relatives of relu by name; `gamma` holds the slopes of "prelu": one, one for each channel (axis 1), or one for each position along the first axes."""
 
 def LinearRegressionOutput(
     data: Symbol | None = None,
@@ -359,7 +359,7 @@ def MakeLoss(
     out: Symbol | None = None,
     name: str | None = None,
 ) -> Symbol:
-    """The data as a loss: its gradient is grad_scale, over the batch or the places above valid_thresh."""
+    """The data as a loss: its gradient is grad_scale, over the batch or the positions above valid_thresh."""
 
 def Pad(
     data: Symbol | None = None,
@@ -369,7 +369,7 @@ def Pad(
     out: Symbol | None = None,
     name: str | None = None,
 ) -> Symbol:
-    """Places added around space, the axes behind batch and channels: a constant, the edge, or its reflection."""
+    """Positions added around space, the axes behind batch and channels: a constant, the edge, or its reflection."""
 
 def Pooling(
     data: Symbol | None = None,
@@ -474,7 +474,7 @@ def SequenceMask(
     out: Symbol | None = None,
     name: str | None = None,
 ) -> Symbol:
-    """The data with places behind the end of each sequence set to `value`."""
+    """The data with positions behind the end of each sequence set to `value`."""
 
 def SequenceReverse(
     data: Symbol | None = None,
@@ -672,7 +672,7 @@ def batch_dot(
     out: Symbol | None = None,
     name: str | None = None,
 ) -> Symbol:
-    """Products of matrices, one for each place of the leading axes, which must agree."""
+    """Products of matrices, one for each position of the leading axes, which must agree."""
 
 def batch_norm(
     data: Symbol | None = None,
@@ -860,7 +860,7 @@ def choose_element_0index(
     out: Symbol | None = None,
     name: str | None = None,
 ) -> Symbol:
-    """One element along an axis for each place of the others."""
+    """One element along an axis for each position of the others."""
 
 def clip(
     data: Symbol | None = None,
@@ -1259,7 +1259,7 @@ def leaky_relu(
     out: Symbol | None = None,
     name: str | None = None,
 ) -> Any:
-    """Relatives of relu by name; `gamma` holds the slopes of "prelu": one, one for each channel (axis 1), or one for each place along the first axes."""
+    """Relatives of relu by name; `gamma` holds the slopes of "prelu": one, one for each channel (axis 1), or one for each position along the first axes."""
 
 linalg: Any
 
@@ -1422,7 +1422,7 @@ def masked_softmax(
     out: Symbol | None = None,
     name: str | None = None,
 ) -> Symbol:
-    """The softmax of the places where the mask holds; 0 elsewhere, and where it holds nowhere along the axis."""
+    """The softmax of the positions where the mask holds; 0 elsewhere, and where it holds nowhere along the axis."""
 
 def max(
     data: Symbol | None = None,
@@ -1726,7 +1726,7 @@ def pad(
     out: Symbol | None = None,
     name: str | None = None,
 ) -> Symbol:
-    """Places added around space, the axes behind batch and channels: a constant, the edge, or its reflection."""
+    """Positions added around space, the axes behind batch and channels: a constant, the edge, or its reflection."""
 
 def pick(
     data: Symbol | None = None,
@@ -1737,7 +1737,7 @@ def pick(
     out: Symbol | None = None,
     name: str | None = None,
 ) -> Symbol:
-    """One element along an axis for each place of the others."""
+    """One element along an axis for each position of the others."""
 
 def pooling(
     data: Symbol | None = None,
@@ -2204,7 +2204,7 @@ def sequence_mask(
     out: Symbol | None = None,
     name: str | None = None,
 ) -> Symbol:
-    """The data with places behind the end of each sequence set to `value`."""
+    """The data with positions behind the end of each sequence set to `value`."""
 
 def sequence_reverse(
     data: Symbol | None = None,
@@ -2339,7 +2339,7 @@ def softmax(
     out: Symbol | None = None,
     name: str | None = None,
 ) -> Symbol:
-    """exp(x / temperature), normalised along an axis; with use_length only the first `length` places take part."""
+    """exp(x / temperature), normalised along an axis; with use_length only the first `length` positions take part."""
 
 def softmax_cross_entropy(
     data: Symbol | None = None, label: Symbol | None = None, out: Symbol | None = None, name: str | None = None

@@ -86,7 +86,7 @@ def histogram(a, bins=10, range=None, **kwargs) -> Symbol:
 
 
 def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False) -> Symbol:
-    """Parts along an axis: a number of equal ones, or cut at the given places.
+    """Parts along an axis: a number of equal ones, or cut at the given positions.
 
     >>> parts = sym.split_v2(sym.var("x"), (2,))
     >>> parts[1].eval(x=nd.arange(5))[0]

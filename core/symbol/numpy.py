@@ -186,7 +186,7 @@ def stack(arrays, axis=0) -> _Symbol:
 
 
 def split(ary, indices_or_sections, axis=0) -> _Symbol:
-    """Equal parts, or parts that begin at the given places: a symbol of several outputs."""
+    """Equal parts, or parts that begin at the given positions: a symbol of several outputs."""
     if isinstance(indices_or_sections, numbers.Integral):
         return _call("_split_v2", ary, sections=indices_or_sections, axis=axis)
     return _call("_split_v2", ary, indices=(0, *indices_or_sections), axis=axis)
@@ -217,14 +217,14 @@ def broadcast_to(array, shape) -> _Symbol:
 
 
 def take(a, indices, axis=None, mode="clip") -> _Symbol:
-    """Elements at the given places of an axis, or of the flat array."""
+    """Elements at the given positions of an axis, or of the flat array."""
     if axis is None:
         a, axis = _call("_npi_reshape", a, newshape=(-1,)), 0
     return _call("take", a, indices, axis=axis, mode=mode)
 
 
 def where(condition, x=None, y=None) -> _Symbol:
-    """Elements of x where the condition holds, else of y; with the condition alone its true places."""
+    """Elements of x where the condition holds, else of y; with the condition alone its true positions."""
     if x is None and y is None:
         return _of_numpy("nonzero")(condition)
     if x is None or y is None:

@@ -1,7 +1,7 @@
 """Traced graphs as symbols: what `export` writes for blocks that cannot be called on symbols.
 
 Lengths that a graph leaves open (`core.extents`) are told by the codes that operators of files have for them: 0 and -1
-in a shape, places counted from the end of an axis, an array of one number repeated along an axis of an input.
+in a shape, positions counted from the end of an axis, an array of one number repeated along an axis of an input.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _gather_part(node: Node, inputs: Sequence, call: Caller) -> Symbol:
 
 
 def _put_places(node: Node, inputs: Sequence, call: Caller) -> Symbol:
-    raise MXNetError("x[...] = y at places that arrays tell has no form in files; build the array with where")
+    raise MXNetError("x[...] = y at positions that arrays name has no form in files; build the array with where")
 
 
 def _reshape_to(node: Node, inputs: Sequence, call: Caller) -> Symbol:

@@ -106,7 +106,7 @@ def almost_equal(a, b, rtol=None, atol=None, equal_nan=False, use_broadcast=True
 
 
 def locationError(a, b, index, names, maxError=False) -> str:
-    """A sentence about one place where arrays differ."""
+    """A sentence about one position where arrays differ."""
     kind = "maximum error" if maxError else "error"
     return f"Location of {kind}: {index}, {names[0]}={a[index]:.8f}, {names[1]}={b[index]:.8f}"
 
@@ -116,7 +116,7 @@ def assert_almost_equal(a, b, rtol=None, atol=None, names=("a", "b"), equal_nan=
     """Raises AssertionError unless |a - b| <= atol + rtol * |b| everywhere.
 
     rtol, atol: numbers or dictionaries by dtype; by default those of the less exact of both dtypes. names: what the
-    message calls the arrays. mismatches[0]: how many places it names.
+    message calls the arrays. mismatches[0]: how many positions it names.
     """
     if not use_broadcast:
         checkShapes(a, b)

@@ -155,5 +155,5 @@ def _idx(name: str, words: int) -> np.ndarray:
     content = _mnist_file(name)
     head = struct.unpack_from(f">{words}I", content) if len(content) >= 4 * words else ()
     if not head or len(content) != 4 * words + int(np.prod(head[1:])):
-        raise MXNetError(f"{name} is damaged: its length is not the one that its head tells")
+        raise MXNetError(f"{name} is damaged: its length is not the one that its header says")
     return np.frombuffer(content, np.uint8, offset=4 * words).reshape(head[1:])

@@ -22,7 +22,7 @@ for key in ("command", "commit", "device", "seed", "versions", "data", "final"):
 # %% [markdown]
 # ## Running it
 #
-# The full run takes a minute: `python scripts/quickstart.py`; `--help` tells all flags. Here two epochs, which are too
+# The full run takes a minute: `python scripts/quickstart.py`; `--help` lists all flags. Here two epochs, which are too
 # few for the 98 % that the program insists on: it ends with an error that says so, after the log is written.
 
 

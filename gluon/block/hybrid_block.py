@@ -235,7 +235,7 @@ class HybridBlock(Block):
     def export(self, path, epoch=0, remove_amp_cast=True):
         """Writes `<path>-symbol.json` and `<path>-<epoch>.params` for `SymbolBlock.imports`; gives the two names.
 
-        remove_amp_cast: leave out the conversions of mixed precision. MXNetError unless the block was hybridized and called since, which tells the number of its inputs.
+        remove_amp_cast: leave out the conversions of mixed precision. MXNetError unless the block was hybridized and called since, which fixes the number of its inputs.
         """
         from gluon.block.export import export
 

@@ -47,5 +47,5 @@ def _take(rest: list, form: int | list):
         return taken
     value = rest.pop(0)
     if form < 0 and value is not None:
-        raise ValueError(f"None is expected in this place, given {value!r}")
+        raise ValueError(f"None is expected at this position, given {value!r}")
     return value

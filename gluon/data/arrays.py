@@ -1,4 +1,4 @@
-"""Batches of samples as arrays of the face in use (`nd`, or `np` under `npx.set_np`)."""
+"""Batches of samples as arrays of the namespace in use (`nd`, or `np` under `npx.set_np`)."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def get_model_file(name, root=None, checksums=CHECKSUMS, tag=None):
     """The path of a model's parameter file, which is fetched when it is not there yet; ValueError for unknown names.
 
     root: folder of the files, by default `models` under the store's home. checksums: SHA-1 of the published files by
-    name. tag: at least the first 8 digits of the SHA-1 of another version. DownloadError tells when a file cannot be
+    name. tag: at least the first 8 digits of the SHA-1 of another version. DownloadError where a file cannot be
     fetched or is not the one that was asked for.
     """
     checksum = tag or _checksum(name, checksums)

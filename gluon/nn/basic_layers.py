@@ -141,7 +141,7 @@ class Flatten(HybridBlock):
     """(batch, ...) -> (batch, elements).
 
     Elements keep their order and nothing is computed. It stands between convolutions and the first `Dense`, which flattens by
-    itself unless told otherwise.
+    itself unless said otherwise.
 
     >>> nn.Flatten()(nd.zeros((2, 3, 4))).shape
     (2, 12)

@@ -141,8 +141,8 @@ class _Forward(_Conv):
 class Conv1D(_Forward):
     """Convolution of (batch, channels, width).
 
-    Cross-correlation, as everywhere in deep learning: (batch, in_channels, width) -> (batch, channels, places) with
-    ``(width + 2 padding - dilation (kernel_size - 1) - 1) // strides + 1`` places.
+    Cross-correlation, as everywhere in deep learning: (batch, in_channels, width) -> (batch, channels, positions) with
+    ``(width + 2 padding - dilation (kernel_size - 1) - 1) // strides + 1`` positions.
 
     >>> layer = nn.Conv1D(channels=2, kernel_size=3, padding=1)
     >>> layer.initialize()
@@ -232,8 +232,8 @@ class _Transposed(_Conv):
 class Conv1DTranspose(_Transposed):
     """Transposed convolution of (batch, channels, width).
 
-    The adjoint of `Conv1D`: (batch, in_channels, width) -> (batch, channels, places) with
-    ``(width - 1) strides - 2 padding + dilation (kernel_size - 1) + 1 + output_padding`` places.
+    The adjoint of `Conv1D`: (batch, in_channels, width) -> (batch, channels, positions) with
+    ``(width - 1) strides - 2 padding + dilation (kernel_size - 1) + 1 + output_padding`` positions.
 
     >>> layer = nn.Conv1DTranspose(channels=2, kernel_size=4, strides=2, padding=1)
     >>> layer.initialize()

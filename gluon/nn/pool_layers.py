@@ -215,7 +215,7 @@ class GlobalMaxPool2D(_Global):
     """Maximum over all of the space of (batch, channels, height, width).
 
     Spatial dimensions stay, with length 1: (batch, channels, height, width) -> (batch, channels, 1, 1). The layer has no parameters
-    and takes inputs of any size; the gradient goes to the places of the maxima.
+    and takes inputs of any size; the gradient goes to the positions of the maxima.
 
     >>> nn.GlobalMaxPool2D()(nd.array([[[[1, 2], [3, 4]]]]))
     [[[[4.]]]]
@@ -229,7 +229,7 @@ class GlobalMaxPool3D(_Global):
     """Maximum over all of the space of (batch, channels, depth, height, width).
 
     Spatial dimensions stay, with length 1: (batch, channels, depth, height, width) -> (batch, channels, 1, 1, 1). The layer has no
-    parameters and takes inputs of any size; the gradient goes to the places of the maxima.
+    parameters and takes inputs of any size; the gradient goes to the positions of the maxima.
 
     >>> nn.GlobalMaxPool3D()(nd.ones((1, 2, 2, 2, 2))).shape
     (1, 2, 1, 1, 1)

@@ -23,7 +23,7 @@ _initialising = threading.RLock()
 
 
 class DeferredInitializationError(MXNetError):
-    """A parameter was read before the first forward pass told its shape."""
+    """A parameter was read before the first forward pass found its shape."""
 
 
 class Parameter:

@@ -44,7 +44,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions check their arguments unless told otherwise."""
+        """Whether distributions check their arguments unless said otherwise."""
         if value not in (True, False):
             raise ValueError(f"validate_args is True or False, given {value!r}")
         Distribution._validate_args = value
@@ -171,7 +171,7 @@ def sum_right_most(x, ndim: int):
 
 
 def where(condition, x, y):
-    """`np.where` with the gradient of what was taken: beside a number MXNet's passes it to the other places."""
+    """`np.where` with the gradient of what was taken: beside a number MXNet's passes it to the other positions."""
     array = y if isinstance(x, Number) else x
     x, y = (np.full_like(array, part) if isinstance(part, Number) else part for part in (x, y))
     return np.where(condition, x, y)

@@ -53,7 +53,7 @@ class RecurrentCell(Block):
         return states
 
     def infer_shape(self, i, x, is_bidirect=False):
-        """Does nothing: MXNet 2 has it called before `initialize()`, but here the first step tells the shapes."""
+        """Does nothing: MXNet 2 has it called before `initialize()`, but here the first step finds the shapes."""
 
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
         """Runs `length` steps: (outputs, states of the last step).

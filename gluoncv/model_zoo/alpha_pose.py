@@ -35,7 +35,7 @@ class ZeroUniform(initializer.Initializer):
 
 
 class PixelShuffle(PixelShuffle2D):
-    """Places of each `upscale_factor` squared channels become those of one, the factor as many in both directions."""
+    """Positions of each `upscale_factor` squared channels become those of one, the factor as many in both directions."""
 
 
 class SELayer(HybridBlock):
@@ -107,7 +107,7 @@ class FastSEResNet(HybridBlock):
 
 
 class DUC(HybridBlock):
-    """A 3x3 convolution to `planes` channels whose places become `upscale_factor` times as many in both directions."""
+    """A 3x3 convolution to `planes` channels whose positions become `upscale_factor` times as many in both directions."""
 
     def __init__(self, planes, inplanes, upscale_factor, norm):
         super().__init__()

@@ -102,7 +102,7 @@ class Smoothed(Block):
 
 @dataclass(frozen=True)
 class Card:
-    """What is known of a network; `print(net.card)` tells it. digest: of the file of weights, with its kind."""
+    """What is known of a network; `print(net.card)` prints it. digest: of the file of weights, with its kind."""
 
     name: str
     task: str
@@ -128,7 +128,7 @@ def task_of(name: str) -> str:
 
 
 def preprocessing_of(name: str) -> Preprocessing | Persons | Frames | Resized | None:
-    """How GluonCV makes the inputs of a network; None for trackers, which compare two places of two pictures."""
+    """How GluonCV makes the inputs of a network; None for trackers, which compare two positions of two pictures."""
     task = task_of(name)
     if name.startswith("cifar_"):
         return Preprocessing(32, 0, mean=CIFAR[0], deviation=CIFAR[1])

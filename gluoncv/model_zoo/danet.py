@@ -1,4 +1,4 @@
-"""Dual attention between places and between channels (Fu et al., 2019)."""
+"""Dual attention between positions and between channels (Fu et al., 2019)."""
 
 from functools import partial
 
@@ -9,7 +9,7 @@ from gluoncv.nn import conv_norm_act, sequence
 
 
 class DANet(SegBaseModel):
-    """Scores of both attentions, of that between places, of that between channels.
+    """Scores of both attentions, of that between positions, of that between channels.
 
     Arguments as those of `SegBaseModel`.
 
@@ -58,7 +58,7 @@ class DANetHead(HybridBlock):
 
 
 class PAM_Module(HybridBlock):
-    """x + gamma * attention of each place to all places; gamma starts as 0."""
+    """x + gamma * attention of each position to all positions; gamma starts as 0."""
 
     def __init__(self, in_channels):
         super().__init__()

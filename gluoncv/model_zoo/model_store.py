@@ -33,7 +33,7 @@ def get_model_file(name, root=None, tag=None):
     """The path of a network's parameter file, which is fetched when it is not there yet; ValueError for unknown names.
 
     root: folder of the files, by default `models` under the store's home. tag: the beginning of the SHA-1, 8 digits or
-    more, of another version. DownloadError tells when a file cannot be fetched or is not the one that was asked for.
+    more, of another version. DownloadError where a file cannot be fetched or is not the one that was asked for.
     """
     tag = None if tag in (None, True) else tag
     return model_store.get_model_file(FILES.get(name, name), root, checksums(), tag)

@@ -23,7 +23,7 @@ def get_model(name, pretrained=False, root=None, ctx=None, **kwargs):
     pretrained: True for the published weights, which are kept under `root`; 8 or more digits of their SHA-1 for a
     version of them; a file, a folder or a URL of weights, MXNet's or a state_dict of PyTorch; or weights of others by
     name, "hf://OWNER/NAME", "timm/NAME", "torchvision/NAME" (see `sources.find`). ctx: the device or devices that the
-    weights are loaded to. Further keywords go to the network's class. `print(net.card)` tells what is known of the
+    weights are loaded to. Further keywords go to the network's class. `print(net.card)` says what is known of the
     weights, and `net.preprocess(picture)` makes an input of a picture, of a picture and boxes of persons, or of a video.
 
     >>> net = gluoncv.model_zoo.get_model("resnet18_v1b", classes=10)

@@ -4,7 +4,7 @@ from gluon.block import HybridBlock
 
 
 class OneStageDetector(HybridBlock):
-    """A network that tells boxes from its maps at once, and suppresses those that overlap a surer one."""
+    """A network that predicts boxes from its maps at once, and suppresses those that overlap a surer one."""
 
     def set_nms(self, nms_thresh=0.45, nms_topk=400, post_nms=100):
         """Overlap above which the lesser of two boxes of a class is dropped, boxes that compete,

@@ -27,7 +27,7 @@ def _by_numbers(named: Callable) -> Callable:
     @wraps(named)
     def build(*args, **kwargs):
         if len(args) > len(places):
-            raise TypeError(f"{named.__name__} takes {', '.join(places)} by place, got {len(args)} arguments")
+            raise TypeError(f"{named.__name__} takes {', '.join(places)} by position, got {len(args)} arguments")
         kwargs = dict(zip(places, args, strict=False)) | kwargs
         name, make = named(**{number: kwargs.pop(number) for number in numbers if number in kwargs})
         if name in MODELS or make is None:

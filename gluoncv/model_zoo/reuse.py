@@ -37,8 +37,8 @@ def _index(label, classes, which):
 def replace_layer(old, new, mapping, shared=0, groups=1, width=1):
     """Initialises `new`, the layer that takes the place of `old`, and copies the rows of the classes in `mapping`.
 
-    The outputs of both are `groups` times `shared` places and one place per class, each of `width` numbers. With a
-    mapping the shared places are copied too.
+    The outputs of both are `groups` times `shared` positions and one position per class, each of `width` numbers. With a
+    mapping the shared positions are copied too.
     """
     parameter = next(iter(old.params.values()))
     if parameter._data is None and not parameter._deferred_init:

@@ -38,7 +38,7 @@ class Consensus(HybridBlock):
 
 
 class DUC(HybridBlock):
-    """A 3x3 convolution to `planes` channels whose places become `upscale_factor` times as many in both directions.
+    """A 3x3 convolution to `planes` channels whose positions become `upscale_factor` times as many in both directions.
 
     >>> from gluoncv.nn.block import DUC
     >>> layer = DUC(planes=8)

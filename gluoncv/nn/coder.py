@@ -185,7 +185,7 @@ def _above(F, label, score, thresh):
 
 
 class CenterNetDecoder(HybridBlock):
-    """Classes (B, topk), scores (B, topk) and corners (B, topk, 4) of the highest places of heat maps.
+    """Classes (B, topk), scores (B, topk) and corners (B, topk, 4) of the highest positions of heat maps.
 
     Called with heat maps (B, classes, H, W), sizes (B, 2, H, W) of width and height, and offsets (B, 2, H, W) of x and
     y within a place. scale: pixels of the picture a place.

@@ -10,7 +10,7 @@ class DropBlock(HybridBlock):
     """Zeroes squares of `block_size` in training, about a share of `drop_prob` in all,
     and scales the rest up to make up for them.
 
-    c, h, w: channels, height and width of the input (batch, c, h, w). All of a batch are dropped at the same places.
+    c, h, w: channels, height and width of the input (batch, c, h, w). All of a batch are dropped at the same positions.
 
     >>> from gluoncv.nn import DropBlock
     >>> layer = DropBlock(0.1, 3, 2, 8, 8)

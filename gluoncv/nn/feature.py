@@ -22,7 +22,7 @@ class FeatureExpander(SymbolBlock):
 
     num_filters: channels of each 3x3 convolution. use_1x1_transition: before each one there is a 1x1 convolution, of
     `reduce_ratio` times as many channels, but of `min_depth` at least. use_bn: all are normalised. global_pool: the
-    average of all places comes last. Other arguments as those of `FeatureExtractor`.
+    average of all positions comes last. Other arguments as those of `FeatureExtractor`.
     """
 
     def __init__(

@@ -50,7 +50,7 @@ class QuotaSampler(Block):
 
     pos_thresh: overlap from which on an anchor is positive, matched or not. neg_thresh_low, neg_thresh_high: range of
     the overlaps of negative ones. neg_ratio: by default what pos_ratio leaves. fill_negative: negative ones fill up the
-    places of missing positive ones. AssertionError when the ratios exceed 1 together.
+    positions of missing positive ones. AssertionError when the ratios exceed 1 together.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ class BertLayerCollector:
 
     clip_min: no range of a layer normalisation starts below; its few outliers would cost all others precision.
     clip_max: no range of a GELU ends above.
-    logger: told of each range if given.
+    logger: gets a line for each range if given.
     """
 
     def __init__(self, clip_min=None, clip_max=None, logger=None):

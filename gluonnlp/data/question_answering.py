@@ -19,7 +19,7 @@ class SQuAD(Hosted, ArrayDataset):
     """Stanford Question Answering Dataset (Rajpurkar et al., 2016, 2018).
 
     Samples are tuples: number, question id, question, paragraph, list of answers, list of their
-    places in the paragraph (characters), and in version 2.0 whether the question has no answer.
+    positions in the paragraph (characters), and in version 2.0 whether the question has no answer.
     segment: 'train' or 'dev'.  version: '1.1' or '2.0'.
 
     Programs read `_root`, where the files are, `_segment`, `_version`, and the names of all files with their checksums:

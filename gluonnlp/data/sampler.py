@@ -117,7 +117,7 @@ class FixedBucketSampler(Sampler):
     num_buckets, bucket_scheme: how keys are chosen when `bucket_keys` are not given (by default buckets of one width).
     ratio: buckets of short sequences get batches larger by (longest key / key * ratio), never smaller.
     shuffle: new order of batches and of samples within their bucket each time, by NumPy's global generator.
-    num_shards: when above 0, lists of that many batches are yielded, one for each device; the
+    num_shards: when above 0, lists of that many batches are given, one for each device; the
         last list is filled up with batches that were already part of the one before.
 
     Raises ValueError for lengths below 1, or that fit no bucket.

@@ -1,4 +1,4 @@
-"""Accuracy in which some places do not count."""
+"""Accuracy in which some positions do not count."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["MaskedAccuracy"]
 
 
 class MaskedAccuracy(EvalMetric):
-    """The share of right predictions among the places whose mask is 1.
+    """The share of right predictions among the positions whose mask is 1.
 
     axis: where the classes are, when predictions are scores rather than classes.
 

@@ -31,11 +31,11 @@ class BERTModel(HybridBlock):
     """An encoder with embeddings below it, and up to three heads.
 
     Called with inputs and token_types (batch, length), valid_length (batch,) or None, and
-    masked_positions (batch, places) where there is a decoder.  embed_dropout: of the embeddings, each before they are
+    masked_positions (batch, positions) where there is a decoder.  embed_dropout: of the embeddings, each before they are
     added.  Gives, as far as they are switched on:
     sequence outputs (batch, length, units); attention weights of each layer where the encoder gives them;
     pooled (batch, units), the first position's; next-sentence scores (batch, 2); and scores of words at
-    the masked positions (batch, places, vocab_size), of all positions where there are none.
+    the masked positions (batch, positions, vocab_size), of all positions where there are none.
 
     >>> encoder = gluonnlp.model.BERTEncoder(units=4, hidden_size=8, num_layers=1, num_heads=2, max_length=8)
     >>> net = gluonnlp.model.BERTModel(encoder, vocab_size=10, token_type_vocab_size=2, units=4, embed_size=4, use_decoder=False)
@@ -559,7 +559,7 @@ def build(name, vocab, settings):
 
 
 def get_bert_model(model_name=None, dataset_name=None, vocab=None, pretrained=True, ctx=None, root=None, **kwargs):
-    """`gluonnlp.model.get_model` for the networks of this module, with published weights unless told otherwise."""
+    """`gluonnlp.model.get_model` for the networks of this module, with published weights unless said otherwise."""
     from .registry import get_model  # which knows this module
 
     return get_model(model_name, dataset_name, pretrained, ctx, root, vocab=vocab, **kwargs)

@@ -110,7 +110,9 @@ def save_huggingface(net, folder, vocab=None, tokenizer=None):
     name = next((name for name, kind in table["types"].items() if kind["network"] == type(net).__name__), None)
     if name is None:
         known = ", ".join([*(kind["network"] for kind in table["types"].values()), "TransformerXL"])
-        raise MXNetError(f"a {type(net).__name__} has no twin in transformers; there are twins of {known}")
+        raise MXNetError(
+            f"a {type(net).__name__} has no counterpart in transformers; there are counterparts of {known}"
+        )
     kind, settings = table["types"][name], _settings(net)
     parameters = net._collect_params_with_prefix()
     wanted = dict(kind["parameters"])

@@ -22,7 +22,7 @@ class BiaffineParser(Block):
     relations and both, and the loss.  In prediction it gives a list of (heads, relations) for each sentence, without
     the root; with the targets the three shares and that list, where relations count for the predicted heads.
 
-    vocab: tells ROOT, UNK, words_in_train, rel_size, and tables of vectors by get_word_embs(word_dims), get_tag_embs(
+    vocab: has ROOT, UNK, words_in_train, rel_size, and tables of vectors by get_word_embs(word_dims), get_tag_embs(
     tag_dims) and, where has_pret_embs(), get_pret_embs().  dropout_dim: rate for whole words in the tables.  debug:
     weights are random rather than orthonormal.
 

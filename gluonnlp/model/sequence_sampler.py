@@ -98,7 +98,7 @@ class HybridBeamSearchSampler(HybridBlock):
 
     vocab_size: the number of words, unless the decoder has it as `_vocab_size`.  Samples always have
     the length max_length + 2.  When all sequences end early, after n steps, their words stand rotated
-    by n places behind the first one, and unused places are 0: results have always looked so.
+    by n positions behind the first one, and unused positions are 0: results have always looked so.
 
     >>> def decoder(step, states):
     ...     return nd.log_softmax(nd.array([[0.0, 2.0, 1.0]] * step.shape[0])), states

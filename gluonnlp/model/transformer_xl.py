@@ -162,7 +162,7 @@ class _TransformerXL(HybridBlock):
 class TransformerXLCell(HybridBlock):
     """Attention to memory and inputs, and a position-wise network, each with residual and layer normalization.
 
-    Called with inputs (batch, length, units), embeddings of distances (places, units), memory (batch, mem_length,
+    Called with inputs (batch, length, units), embeddings of distances (positions, units), memory (batch, mem_length,
     units) or None, mask (batch, length, keys) or None, and segments as `attention_cell` takes them, or None; gives
     outputs and a list of attention weights, empty without output_attention.
 
@@ -322,9 +322,9 @@ class PositionalEmbeddingMultiHeadAttentionCell(AttentionCell):
 
 
 class PositionalEmbedding(HybridBlock):
-    """Sine and cosine of places (length,) at falling frequencies: (length, embed_size).
+    """Sine and cosine of positions (length,) at falling frequencies: (length, embed_size).
 
-    Angles are float32 whatever the network is cast to: in half precision far places would fall together.
+    Angles are float32 whatever the network is cast to: in half precision far positions would fall together.
 
     >>> net = gluonnlp.model.PositionalEmbedding(4)
     >>> net.initialize()

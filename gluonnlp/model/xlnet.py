@@ -155,9 +155,9 @@ class XLNetForQA(Block):
     """Where the answer to a question begins and ends, and whether there is one, from an XLNet without decoder.
 
     Called with inputs, token_types, valid_length (batch,), label, the true [beginnings, ends] (batch,), p_mask (batch,
-    length) of 1 where no answer may be, or None, and is_impossible (batch,).  In training it gives the losses of places
+    length) of 1 where no answer may be, or None, and is_impossible (batch,).  In training it gives the losses of positions
     and of answers that are not there, a list of two (batch,), and their sum.  With is_eval it gives the
-    log-probabilities and places of the start_top_n best beginnings (batch, start_top_n), those of the end_top_n best
+    log-probabilities and positions of the start_top_n best beginnings (batch, start_top_n), those of the end_top_n best
     ends of each (batch, end_top_n * start_top_n), and the score that there is no answer (batch,).
 
     >>> body = gluonnlp.model.XLNetModel(vocab_size=10, num_layers=1, units=8, hidden_size=16, num_heads=2, use_decoder=False)

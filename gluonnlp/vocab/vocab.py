@@ -26,8 +26,8 @@ class Vocab:
     The unknown token comes first, then the special tokens, then `reserved_tokens`, then the counted
     tokens: those with at least `min_freq` occurrences, at most `max_size` of them.  Every keyword
     `xxx_token` declares a special token and becomes an attribute.  `unknown_token=None` makes the
-    lookup of unknown tokens a KeyError.  `token_to_idx` fixes the places of some tokens, which
-    change places with the tokens that had them.
+    lookup of unknown tokens a KeyError.  `token_to_idx` fixes the positions of some tokens, which
+    change positions with the tokens that had them.
 
     Raises ValueError for inconsistent special tokens, names or indices.
 
@@ -249,7 +249,7 @@ class Vocab:
         """The vocabulary that `to_json` wrote, in this or an older version of GluonNLP.
 
         Before 0.7 special tokens stood at the top level, and a token that served two purposes
-        occurred twice in the index: its last place counts, as it did then.  MXNetError for a text that is damaged.
+        occurred twice in the index: its last position counts, as it did then.  MXNetError for a text that is damaged.
         """
         with reading("the JSON text", "the vocabulary"):
             return cls._from_content(json.loads(json_str))

@@ -1,6 +1,6 @@
 """ONNX: networks to files of other frameworks and back (`pip install 'gluon-triton[onnx]'`).
 
-`export_model` writes, `import_model` and `import_to_gluon` read, `get_model_metadata` tells inputs and outputs.
+`export_model` writes, `import_model` and `import_to_gluon` read, `get_model_metadata` lists inputs and outputs.
 """
 
 from __future__ import annotations

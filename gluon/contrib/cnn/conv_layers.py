@@ -11,7 +11,7 @@ __all__ = ["DeformableConvolution", "ModulatedDeformableConvolution"]
 
 
 class DeformableConvolution(HybridBlock):
-    """Convolution at places that a second convolution shifts (Dai et al., 2017).
+    """Convolution at positions that a second convolution shifts (Dai et al., 2017).
 
     Arguments are those of `nn.Conv2D`; num_deformable_group: parts of the channels with shifts of their own.
     Parameters: deformable_conv_weight, deformable_conv_bias, and offset_weight, offset_bias of the convolution for the

@@ -1,4 +1,4 @@
-"""Training loops that are told what to do by event handlers."""
+"""Training loops, steered by event handlers."""
 
 from core.documentation.classes import complete as _complete
 from gluon.contrib.estimator.batch_processor import BatchProcessor

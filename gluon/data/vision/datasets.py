@@ -242,7 +242,7 @@ class ImageListDataset(Dataset):
 
 
 def _labels(values: np.ndarray):
-    """`values` as NumPy's, or as an array of `np` where that face is in use."""
+    """`values` as NumPy's, or as an array of `np` where that namespace is in use."""
     return arrays.wrap(values) if is_np_array() else values
 
 

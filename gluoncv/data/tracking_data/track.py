@@ -69,7 +69,7 @@ class TrkDataset(Dataset):
         self.train_output_size, self.gray, self.neg = train_output_size, gray, neg
         size = (train_search_size - train_exemplar_size) / anchor_stride + 1 + train_base_size
         if size != train_output_size:
-            raise ValueError(f"the sizes make an output of {size} places, train_output_size is {train_output_size}")
+            raise ValueError(f"the sizes make an output of {size} positions, train_output_size is {train_output_size}")
         self.anchor_target = AnchorTarget(
             anchor_stride, list(anchor_ratios), train_search_size, train_output_size, train_thr_high, train_thr_low,
             train_pos_num, train_neg_num, train_total_num,
@@ -193,7 +193,7 @@ class SubDataset:
 
 
 class AnchorTarget:
-    """What anchors are taught: called with the `Corner` of the target, the number of places in a row,
+    """What anchors are taught: called with the `Corner` of the target, the number of positions in a row,
     and whether it is absent.
 
     Gives classes (A, size, size) of 1, 0 and -1 for those that do not count, offsets (4, A, size, size), their weights,
@@ -261,7 +261,7 @@ def _some(where, most):
 
 
 def anchor_grid(stride, ratios, center, size, scale=8):
-    """Centres, widths and heights (4, A, size, size) of anchors around the places of a map, in pixels."""
+    """Centres, widths and heights (4, A, size, size) of anchors around the positions of a map, in pixels."""
     widths = [int(np.sqrt(stride * stride / ratio)) for ratio in ratios]
     extents = np.array([(w * scale, int(w * ratio) * scale) for w, ratio in zip(widths, ratios)], "float32")
     line = center - size // 2 * stride + np.arange(size, dtype="float32") * stride

@@ -32,7 +32,7 @@ ALPHA_MEAN = np.array([0.406, 0.457, 0.480], "float32").reshape(3, 1, 1)
 
 
 def flip_heatmap(heatmap, joint_pairs, shift=False):
-    """NumPy heat maps mirrored, left and right joints swapped; `shift`: then moved one place to the right."""
+    """NumPy heat maps mirrored, left and right joints swapped; `shift`: then moved one position to the right."""
     if heatmap.ndim != 4:
         raise AssertionError(f"heat maps are (N, J, H, W), given {heatmap.shape}")
     return mirrored(heatmap, joint_pairs, shift)
@@ -67,7 +67,7 @@ def crop(img, center, scale, output_size, rot=0):
 
 
 def transform_predictions(coords, center, scale, output_size):
-    """Places (J, 2 or more) in a window of `output_size` in the picture again, NumPy; other columns are 0."""
+    """Positions (J, 2 or more) in a window of `output_size` in the picture again, NumPy; other columns are 0."""
     back, places = get_affine_transform(center, scale, 0, output_size, inv=1), np.zeros(coords.shape)
     for place, point in zip(places, coords):
         place[:2] = affine_transform(point[:2], back)

@@ -202,7 +202,7 @@ class VideoMultiScaleCrop(Block):
     """A part at `size`, with sides of `scale_ratios` of the short one (Wang et al., 2015).
 
     max_distort: how far apart in `scale_ratios` those of height and width may be. fix_crop: from a corner or the
-    middle, and with `more_fix_crop` from eight places more, else from anywhere.
+    middle, and with `more_fix_crop` from eight positions more, else from anywhere.
     """
 
     def __init__(self, size, scale_ratios, fix_crop=True, more_fix_crop=True, max_distort=1):
@@ -212,7 +212,7 @@ class VideoMultiScaleCrop(Block):
         self.fix_crop, self.more_fix_crop = fix_crop, more_fix_crop
 
     def fillFixOffset(self, more_fix_crop, image_h, image_w, crop_h, crop_w):
-        """The places (top, left) to choose from, quarters of the room that the part has."""
+        """The positions (top, left) to choose from, quarters of the room that the part has."""
         down, right = (image_h - crop_h) // 4, (image_w - crop_w) // 4
         quarters = [(0, 0), (0, 4), (4, 0), (4, 4), (2, 2)]
         if more_fix_crop:

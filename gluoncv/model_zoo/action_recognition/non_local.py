@@ -9,7 +9,7 @@ from gluoncv.nn import sequence
 
 
 class NonLocal(HybridBlock):
-    """x + convolution(attention of each place to all places); with `use_bn` it starts as x alone.
+    """x + convolution(attention of each position to all positions); with `use_bn` it starts as x alone.
 
     nonlocal_type: "gaussian", the only one; ValueError for others. dim: 3 for videos, 2 for pictures. embed: queries,
     keys and values are convolutions to `embed_dim` channels, by default half of those of the input. sub_sample: keys

@@ -72,7 +72,7 @@ _PADDING = {4: (1, 0), 3: (1, 1), 2: (0, 0)}
 
 
 class DUCMobilenet(HybridBlock):
-    """A MobileNetV3 up to its pooling, and `DUC`s of `up_filters` channels before they become places."""
+    """A MobileNetV3 up to its pooling, and `DUC`s of `up_filters` channels before they become positions."""
 
     def __init__(
         self, base_network="mobilenetv3_small", up_filters=(512, 256, 128), up_scales=(2, 2, 2), pretrained_base=True,

@@ -18,7 +18,7 @@ class CenterNet(HybridBlock):
     """Input (B, 3, H, W); output: classes (B, topk), scores (B, topk) and corners (B, topk, 4) in pixels.
 
     In training, output: heat maps (B, classes, H / scale, W / scale) of probabilities, and sizes and offsets, both
-    (B, 2, ...), in places.
+    (B, 2, ...), in positions.
 
     base_network: the body. heads: {"heatmap": ..., "wh": ..., "reg": ...}, each {"num_output": channels, "bias":
     initial value}. head_conv_channel: channels of a 3x3 convolution before the last one of each head, none if 0.

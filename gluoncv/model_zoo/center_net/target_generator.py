@@ -9,7 +9,7 @@ from gluon.block import Block
 class CenterNetTargetGenerator(Block):
     """Heat maps (num_class, H, W), and sizes, their mask, offsets, their mask, all (2, H, W), of x before y.
 
-    Called with corners (M, 4), in places of the maps, and classes (M,) or (M, 1), both arrays of NumPy, of one picture.
+    Called with corners (M, 4), in positions of the maps, and classes (M,) or (M, 1), both arrays of NumPy, of one picture.
     """
 
     def __init__(self, num_class, output_width, output_height):

@@ -73,7 +73,7 @@ class BackprojectDepth(HybridBlock):
 
 
 class Project3D(HybridBlock):
-    """Points (batch, 4, height * width), camera matrices and motions (batch, 4, 4) to places
+    """Points (batch, 4, height * width), camera matrices and motions (batch, 4, 4) to positions
     (batch, 2, height, width) in [-1, 1].
     """
 
@@ -92,7 +92,7 @@ class Project3D(HybridBlock):
 
 
 class SSIM(HybridBlock):
-    """How unlike two pictures are at each place, in [0, 1]:
+    """How unlike two pictures are at each position, in [0, 1]:
     (1 - structural similarity) / 2 over 3x3 pixels (Wang et al., 2004).
     """
 

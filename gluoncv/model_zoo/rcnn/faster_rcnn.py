@@ -89,7 +89,7 @@ class FasterRCNN(RCNN):
     targets as those of `RCNNTargetGenerator`: classes, offsets, mask, indices. additional_output: the features of the
     regions come before the indices, and last outside of training those of the picture.
 
-    min_stage, max_stage: first and last level of the pyramid, whose places have 2^level pixels; equal without a
+    min_stage, max_stage: first and last level of the pyramid, whose positions have 2^level pixels; equal without a
     pyramid. rpn_*, base_size, scales, ratios, alloc_size: of `RPN`. per_device_batch_size: pictures of a batch in
     training. num_sample, pos_iou_thresh, pos_ratio, max_num_gt: of `RCNNTargetSampler`.
 

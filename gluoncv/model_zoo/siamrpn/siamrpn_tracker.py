@@ -47,7 +47,7 @@ class SiamRPNTracker(BaseTracker):
     """The tracker around a network such as `siamrpn_alexnet_v2_otb15`.
 
     PENALTY_K: how much changes of size and shape count against a box. WINDOW_INFLUENCE: share of the score that falls
-    off from the last place. LR: how fast the size follows, times the score. EXEMPLAR_SIZE, INSTANCE_SIZ: sides of the
+    off from the last position. LR: how fast the size follows, times the score. EXEMPLAR_SIZE, INSTANCE_SIZ: sides of the
     template and of the region that is searched, in pixels of the network. CONTEXT_AMOUNT: surroundings of the object in
     the template, in mean sides. STRIDE, RATIOS, SCALES: the network's anchors.
     """

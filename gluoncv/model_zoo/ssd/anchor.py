@@ -29,7 +29,7 @@ class SSDAnchorGenerator(HybridBlock):
 
     @property
     def num_depth(self):
-        """The number of anchors at each place."""
+        """The number of anchors at each position."""
         return len(self._shapes())
 
     def _shapes(self):

@@ -77,7 +77,7 @@ def get_ssd(
 
 def sized_ssd(network, size, classes, **kwargs):
     """A single shot detector on a MobileNet for pictures of `size` pixels, of any size: its maps are a 16th of it, half
-    as large, and so on up to one place; its anchors a fifth of it to all of it.
+    as large, and so on up to one position; its anchors a fifth of it to all of it.
 
     Keywords as those of `get_ssd`. ValueError for another network.
     """

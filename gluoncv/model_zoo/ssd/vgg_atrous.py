@@ -27,7 +27,7 @@ EXTRAS = {
 
 
 class Normalize(HybridBlock):
-    """Divides the channels of each place by their length and scales each one, at first by `initial`."""
+    """Divides the channels of each position by their length and scales each one, at first by `initial`."""
 
     def __init__(self, n_channel, initial=1, eps=1e-5):
         super().__init__()

@@ -29,9 +29,9 @@ CLASSES = {"voc": VOC, "coco": COCO, "custom": None}
 class YOLOOutputV3(HybridBlock):
     """Detections (B, classes N, 6) of class, score and corners of a map (B, C, H, W).
 
-    In training: corners (B, N, 4), centres within places (B, H W, anchors, 2), logarithms of sizes over those of
+    In training: corners (B, N, 4), centres within positions (B, H W, anchors, 2), logarithms of sizes over those of
     anchors, objects (.., 1) and classes (.., classes), all before the sigmoid, and anchors (1, 1, anchors, 2) and
-    places (1, H W, 1, 2). index: number of the map. anchors: widths and heights in pixels. stride: pixels a place.
+    positions (1, H W, 1, 2). index: number of the map. anchors: widths and heights in pixels. stride: pixels a place.
     """
 
     def __init__(self, index, num_class, anchors, stride, alloc_size=(128, 128), **kwargs):
@@ -102,7 +102,7 @@ class YOLOV3(OneStageDetector):
 
     output: classes (B, N, 1), scores (B, N, 1) and corners (B, N, 4) in pixels, -1 behind the last.
 
-    In training without recording: all corners, then lists, one element a map, of anchors, of places and of arrays as
+    In training without recording: all corners, then lists, one element a map, of anchors, of positions and of arrays as
     large as the maps; then centres, sizes, objects and classes of all maps. When recording: the four losses (B,) of
     `YOLOV3Loss`, for which targets follow the picture: boxes (B, M, 4), objects, centres, sizes, weights, classes.
 

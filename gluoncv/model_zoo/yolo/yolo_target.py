@@ -1,7 +1,7 @@
 """What YOLOv3 is taught: five arrays of objects (B, N, 1), centres, sizes and their weights (B, N, 2),
 classes (B, N, classes).
 
-N counts the anchors at all places of all maps.
+N counts the anchors at all positions of all maps.
 """
 
 import numpy as np

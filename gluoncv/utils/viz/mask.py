@@ -12,7 +12,7 @@ from gluoncv.utils.viz.image import as_numpy
 def expand_mask(masks, bboxes, im_shape, scores=None, thresh=0.5, scale=1.0, sortby=None):
     """Masks in their boxes at the size `im_shape` = (width, height), those of scores of at least `thresh`.
 
-    Gives (masks (N, height, width), places in the order of `sortby`): None, or "area", "xmin", "ymin", "xmax" or
+    Gives (masks (N, height, width), positions in the order of `sortby`): None, or "area", "xmin", "ymin", "xmax" or
     "ymax", the greatest first. The masks stay in their order, as colours are what the second one is for. scale: of the
     boxes.
 

@@ -15,7 +15,7 @@ def convert_index(index_map, pos, M=None, is_start=True):
     """`index_map[pos]`, or where that is None a place between its neighbours that are known.
 
     is_start: whether the beginning of a span is looked for (then the earliest place) or its end (the
-    latest).  M: the number of places, for positions behind the last known one.  ValueError when
+    latest).  M: the number of positions, for positions behind the last known one.  ValueError when
     nothing is known.
 
     >>> gluonnlp.data.convert_index([3, None, 5], 0), gluonnlp.data.convert_index([3, None, 5], 1)
@@ -41,7 +41,7 @@ def convert_index(index_map, pos, M=None, is_start=True):
 
 
 def lcs_match(max_dist, seq1, seq2, max_seq_length=1024, lower=False):
-    """The table of the longest common subsequence of characters, for places at most `max_dist` apart.
+    """The table of the longest common subsequence of characters, for positions at most `max_dist` apart.
 
     Gives f, float32 of shape (max(len(seq1), max_seq_length), max(len(seq2), max_seq_length)), with
     the length for the two beginnings up to (i, j), and g, {(i, j): step}: 0 to (i - 1, j), 1 to

@@ -16,7 +16,7 @@ __all__ = ["CSREmbeddingModel", "EmbeddingModel", "FasttextEmbeddingModel"]
 
 
 class EmbeddingModel(Block):
-    """`token in model` tells whether a token has a vector, `model[token]` (width,) or
+    """`token in model` says whether a token has a vector, `model[token]` (width,) or
     `model[tokens]` (n, width) gives it.
     """
 

@@ -14,7 +14,7 @@ def _window(g, a, rank: int) -> dict:
     """Strides, dilations and pads as ONNX writes them."""
     n = rank - 2
     if a.layout not in (None, "NCW", "NCHW", "NCDHW"):
-        raise g.refuse(f"layout {a.layout} has channels in another place than ONNX")
+        raise g.refuse(f"layout {a.layout} has channels on another axis than ONNX")
     pad = list(a.pad or (0,) * n)
     return {
         "kernel_shape": list(a.kernel),
@@ -56,7 +56,7 @@ def pooling(g, a, data):
     kind = kinds[a.pool_type]
     layout = getattr(a, "layout", None)
     if layout not in (None, "NCW", "NCHW", "NCDHW"):
-        raise g.refuse(f"layout {layout} has channels in another place than ONNX")
+        raise g.refuse(f"layout {layout} has channels on another axis than ONNX")
     if a.global_pool:
         p = {"p": a.p_value or 2} if a.pool_type == "lp" else {}
         pooled = g.add(f"Global{kind}", data, **p)
@@ -241,7 +241,7 @@ def softmax(g, a, data, length=None):
 
 
 def masked_softmax(g, data, length, axis: int):
-    """Softmax over the first `length` places of an axis, zeros behind them; `length` lacks that axis."""
+    """Softmax over the first `length` positions of an axis, zeros behind them; `length` lacks that axis."""
     rank, dtype = g.rank(data), g.dtype(data)
     axis %= rank
     places = places_along(g, data, axis)

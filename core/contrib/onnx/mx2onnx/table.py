@@ -285,5 +285,5 @@ def axes_of(axis, rank: int) -> list[int]:
 
 
 def ints(*values: int) -> np.ndarray:
-    """A constant of shapes, axes or places: int64, as ONNX takes them."""
+    """A constant of shapes, axes or positions: int64, as ONNX takes them."""
     return np.array(values, np.int64)

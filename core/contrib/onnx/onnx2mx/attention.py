@@ -51,7 +51,7 @@ def attention(net, attrs, q, k, v, mask=None, past_key=None, past_value=None, le
 
 @converts("RotaryEmbedding")
 def rotary_embedding(net, attrs, x, cosines, sines, places=None):
-    """Pairs of the first elements of each head turned by the angles of their places (Su et al., 2021)."""
+    """Pairs of the first elements of each head turned by the angles of their positions (Su et al., 2021)."""
     rank = net.rank(x)
     cosines, sines = (net.symbol(t) for t in (cosines, sines))
     if places is not None:
@@ -99,7 +99,7 @@ def _bias(net: Network, mask, keys: Symbol) -> Symbol | None:
     if mask is None:
         return None
     if net.shape(mask) is None or net.shape(mask)[-1] != (net.shape(keys) or (None,) * 4)[2]:
-        raise net.refuse("a mask of as many places as there are keys is needed")
+        raise net.refuse("a mask of as many elements as there are keys is needed")
     if net.dtype(mask) == "bool":
         return (1 - sym.Cast(net.symbol(mask), dtype="float32")) * _OUT
     return sym.Cast(net.symbol(mask), dtype="float32")

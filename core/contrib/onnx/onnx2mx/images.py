@@ -174,7 +174,7 @@ def _cubic(t: float, a: float) -> float:
 
 @converts("GridSample")
 def grid_sample(net, attrs, x, grid):
-    """Of pictures, at places from -1 to 1, as BilinearSampler takes them: those of the corners' centres."""
+    """Of pictures, at positions from -1 to 1, as BilinearSampler takes them: those of the corners' centres."""
     x, grid = net.symbol(x), net.symbol(grid)
     shape = net.shape(x)
     if net.rank(x) != 4 or -1 in shape[2:]:
@@ -197,7 +197,7 @@ def grid_sample(net, attrs, x, grid):
 
 @converts("AffineGrid")
 def affine_grid(net, attrs, theta, size):
-    """Places in the input for each of the output: theta (N, 2, 3) or (N, 3, 4) times the places of the output."""
+    """Positions in the input for each of the output: theta (N, 2, 3) or (N, 3, 4) times the positions of the output."""
     space = net.ints(size, "the size")[2:]
     net.bounded(math.prod(space), "a grid")
     lines = [np.linspace(-1, 1, n) if attrs.get("align_corners", 0) else (np.arange(n) * 2 + 1) / n - 1 for n in space]

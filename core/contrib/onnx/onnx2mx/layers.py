@@ -106,7 +106,7 @@ def deconvolution(net, attrs, x, weight, bias=None):
 def _pooling(kind: str):
     def convert(net, attrs, x):
         if net.outputs > 1:
-            raise net.refuse("the places of maxima are not converted")
+            raise net.refuse("the indices of maxima are not converted")
         x, kernel = _sizes(net, x, kind), tuple(attrs["kernel_shape"])
         counted = bool(attrs.get("count_include_pad", 0))
         begins, ends = _pads(net, attrs, x, kernel)

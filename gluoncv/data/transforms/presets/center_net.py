@@ -69,7 +69,7 @@ class CenterNetDefaultValTransform:
 
 
 def get_post_transform(orig_w, orig_h, out_w, out_h):
-    """The map (2, 3) of places in an output of (out_w, out_h) to the picture again."""
+    """The map (2, 3) of positions in an output of (out_w, out_h) to the picture again."""
     center = np.array([orig_w / 2, orig_h / 2], "float32")
     return affine.get_affine_transform(center, max(orig_w, orig_h) * 1.0, 0, [out_w, out_h], inv=True)
 

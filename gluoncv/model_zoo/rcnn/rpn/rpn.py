@@ -159,7 +159,7 @@ class RPNAnchorGenerator(HybridBlock):
 
 
 def generate_base_anchors(stride=16, sizes=(32, 64, 128, 256, 512), aspect_ratios=(0.5, 1, 2)):
-    """Corners (ratios x sizes, 4) around the middle of the first place; right and bottom belong to the anchor.
+    """Corners (ratios x sizes, 4) around the middle of the first position; right and bottom belong to the anchor.
 
     Widths and heights of a place's area in each ratio are rounded before they are scaled to the sizes.
     """
