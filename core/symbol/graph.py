@@ -59,7 +59,7 @@ def placed(op: Operator, attrs: dict, inputs: Sequence[Value]) -> list:
 
     MXNetError where their number fits none.
     """
-    if op.variadic:
+    if op.variadic or len(inputs) == len(op.inputs):
         return list(inputs)
     names = slots_of(op, attrs, len(inputs))
     if len(names) != len(inputs):
@@ -119,7 +119,10 @@ def order(values: Iterable[Value]) -> list[Node | Variable]:
             elif node not in seen:
                 seen.add(node)
                 stack.append((node, True))
-                stack.extend((v.maker, False) for v in reversed(node.given) if v.maker not in seen)
+                for v in reversed(node.inputs):
+                    maker = v if v is None or v.source is None else v.source  # written out: graphs are long
+                    if maker is not None and maker not in seen:
+                        stack.append((maker, False))
     return found
 
 

@@ -160,7 +160,7 @@ def _node(row: dict, before: list[Node | Variable], where: str) -> Node | Variab
     attrs = op.parse(typed(op, texts))
     if not 0 < op.count(attrs) <= MOST_OUTPUTS:
         raise MXNetError(f"{kind} has {op.count(attrs)} outputs; 1 to {MOST_OUTPUTS} are accepted")
-    if not op.variadic:  # before 0.9 files left auxiliary states out
+    if not op.variadic and len(inputs) < len(op.inputs):  # before 0.9 files left auxiliary states out
         missing = slots_of(op, attrs, len(inputs))[len(inputs) :]
         inputs += [Variable(f"{name}_{slot}", variable_texts(op, slot, texts)) for slot in missing]
     node = made(op, name, texts, attrs, placed(op, attrs, inputs), subgraphs)
