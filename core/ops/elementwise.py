@@ -205,25 +205,25 @@ def silu(data: Expr) -> Expr:
 
 
 @pointwise("_hard_swish")
-def hard_swish(data):
+def hard_swish(data: Expr) -> Expr:
     """x times x + 3, clipped to [0, 6], over 6 (Howard et al., 2019)."""
     return data * (f.minimum(f.maximum(data + 3.0, 0.0), 6.0) / 6.0)
 
 
 @pointwise("_scaled")
-def scaled(data, scale, shift):
+def scaled(data: Expr, scale: Expr, shift: Expr) -> Expr:
     """data * scale + shift: normalisation whose statistics are known."""
     return data * scale + shift
 
 
 @pointwise("_hard_gate")
-def hard_gate(data):
+def hard_gate(data: Expr) -> Expr:
     """x + 3, clipped to [0, 6], over 6: what `_hard_swish` multiplies by."""
     return f.minimum(f.maximum(data + 3.0, 0.0), 6.0) / 6.0
 
 
 @pointwise("_relu6")
-def relu6(data):
+def relu6(data: Expr) -> Expr:
     """The data limited to [0, 6]."""
     return f.minimum(f.maximum(data, 0.0), 6.0)
 
