@@ -126,7 +126,9 @@ def attach(op: Operator, attrs: dict, inputs: Sequence, outputs: Sequence, reser
     node = Application()
     node.op, node.attrs, node.kind, node.reserve, node.parents = op, attrs, type(outputs[0]), reserve, parents
     kept_inputs, kept_outputs, wants_kinds = op.kept(len(inputs))
-    node.shapes = [None if x is None else x._data.shape for x in inputs]
+    node.shapes = shapes = []
+    for x in inputs:  # a loop: in Python 3.11 a comprehension is a call
+        shapes.append(None if x is None else x._data.shape)
     node.kinds = [None if x is None else x.dtype for x in inputs] if wants_kinds else None
     node.outputs = [storage.like(o._data) for o in outputs] if op.count_heads else [None] * len(outputs)
     node.saved_inputs, node.saved_outputs = {}, {}

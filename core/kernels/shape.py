@@ -165,7 +165,8 @@ def roll(x: Tensor, shifts: Sequence[int], axes: Sequence[int]) -> Tensor:
 
 
 def tile(x: Tensor, reps: Sequence[int]) -> Tensor:
-    reps = (*[1] * (x.dim() - len(reps)), *reps)
+    if len(reps) < x.dim():
+        reps = (*[1] * (x.dim() - len(reps)), *reps)
     if x.is_meta:
         return symbolic.empty((n * k for n, k in zip([*[1] * (len(reps) - x.dim()), *x.shape], reps)), x.dtype)
     return x.repeat(reps)

@@ -618,7 +618,7 @@ def where_(condition: Value, x: Value, y: Value) -> Value:
 @specialize(where_)
 def _where_special(attrs: Namespace) -> Special:
     def run(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
-        if not condition.shape == x.shape == y.shape or kernels.dtype_name(condition) == "bool":
+        if not condition.shape == x.shape == y.shape or condition.dtype is _BOOL:
             raise ValueError("the operator says what does not fit")
         return np_where.forward(condition, x, y)
 

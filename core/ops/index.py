@@ -15,6 +15,7 @@ from core.ops.storage_types import Told
 from core.ops.values import Attrs, Gradients, Input, Namespace, Tensor, Value
 
 K = kernels.index
+_BOOL = kernels.torch_dtype("bool")
 
 
 def _places(indices: Tensor, n: int, mode: str) -> Tensor:
@@ -37,7 +38,8 @@ def take(
     axis = normal_axis(axis, a.dim(), "take")
     if mode == "raise":
         K.check(indices, a.shape[axis])
-    return K.take(a, _places(indices, a.shape[axis], mode), axis)
+    n = a.shape[axis]
+    return K.take(a, K.wrapped(indices, n) if mode == "wrap" else K.clipped(indices, n), axis)
 
 
 @gradient(take)
@@ -116,7 +118,7 @@ def one_hot(
     indices: Tensor, *, depth: Int, on_value: Float = 1.0, off_value: Float = 0.0, dtype: DType = "float32"
 ) -> Tensor:
     """A new last axis of length depth that is on_value at the index; out of range there is no hot place."""
-    if kernels.dtype_name(indices) == "bool":
+    if indices.dtype is _BOOL:
         raise MXNetError("one_hot: indices of bool are not accepted; convert with astype")
     return K.one_hot(indices, depth, on_value, off_value, kernels.torch_dtype(dtype))
 

@@ -621,7 +621,8 @@ def embedding(
 
     sparse_grad: the gradient of the weight is row_sparse.
     """
-    expect_shape("Embedding", "a weight", weight, (input_dim, output_dim))
+    if weight.shape != (input_dim, output_dim):
+        expect_shape("Embedding", "a weight", weight, (input_dim, output_dim))
     return kernels.index.embedding(kernels.index.clipped(data, weight.shape[0]), weight)
 
 

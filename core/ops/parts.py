@@ -276,7 +276,7 @@ for _op in (split, split_v2):
 @operator("tile", memory="new")
 def tile(data: Tensor, *, reps: Shape) -> Tensor:
     """The whole array repeated along each axis."""
-    if any(r < 1 for r in reps):
+    if min(reps, default=1) < 1:
         raise MXNetError(f"tile: reps {reps} does not fit; numbers from 1 are accepted")
     return K.tile(data, reps)
 

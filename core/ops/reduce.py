@@ -165,7 +165,9 @@ def norm(
     if ord not in (1, 2):
         raise MXNetError(f"norm: ord {ord} is not 1 or 2")
     result = K.norm(data, ord, reduction_axes(axis, False, data.dim(), "norm"), keepdims)
-    return at_least_one_axis(kernels.cast(result, out_dtype or kernels.dtype_name(data)))
+    if out_dtype is not None or result.dtype is not data.dtype:
+        result = kernels.cast(result, out_dtype or kernels.dtype_name(data))
+    return at_least_one_axis(result)
 
 
 @gradient(norm)

@@ -22,6 +22,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ from core.ops import attributes
 from core.ops.attributes import Attribute
 from core.ops.facts import Facts
 from core.ops.relations import BROADCAST, NONE, SAME
-from core.ops.values import Attrs, Namespace, Tensor, Value
+from core.ops.values import Attrs, Dtype, Namespace, Tensor, Value
 
 TABLE: dict[str, Operator] = {}
 
@@ -45,6 +46,7 @@ class Bound(NamedTuple):
     attrs: Attrs
 
 
+_DTYPE_OF = attrgetter("dtype")
 NULL = type("Null", (), {"__repr__": lambda self: "<default>", "__bool__": lambda self: False})()
 REQUIRED = inspect.Parameter.empty
 # Keywords that MXNet's generated functions take for all operators.
@@ -625,11 +627,18 @@ def make_pointwise(
     else:
         rule = dtype if callable(dtype) else lambda *dtypes: (None, dtype)
 
+        types: dict[tuple[Dtype, ...], tuple[str | None, Dtype]] = {}  # to compute in, and of the result
+
         def forward(*tensors: Tensor, **attrs: Any) -> Tensor:
-            compute, result = rule(*(kernels.dtype_name(t) for t in tensors))
+            given = tuple(map(_DTYPE_OF, tensors))
+            if given not in types:
+                kinds = list(map(kernels.dtype_name, tensors))
+                compute, result = rule(*kinds)
+                types[given] = None if set(kinds) == {compute} else compute, kernels.torch_dtype(result)
+            compute, kind = types[given]
             if compute is not None:
-                tensors = tuple(kernels.cast(t, compute) for t in tensors)
-            return kernel(formula, tensors, [attrs[a] for a in names], kernels.torch_dtype(result))
+                tensors = tuple([kernels.cast(t, compute) for t in tensors])
+            return kernel(formula, tensors, list(map(attrs.__getitem__, names)), kind)
 
     op.forward = forward
     if any(node.op == UNKNOWN for node in postorder([formula.root])):

@@ -21,7 +21,7 @@ from core.ops.values import Attrs, Gradients, Input, Namespace, Node, Tensor, Va
 @operator("_softmax", memory="new")
 def _softmax(data: Tensor, *, axis: Int) -> Tensor:
     """exp(x) / sum(exp(x)) along an axis."""
-    return kernels.softmax.softmax(data, _place(axis, data.dim()))
+    return kernels.softmax.softmax(data, normal_axis(axis, data.dim() or 1, "softmax"))
 
 
 @gradient(_softmax)
@@ -54,7 +54,7 @@ def _softmax_grad_decompose(head: Value, out: Value, length: Value | None = None
 @operator("_log_softmax", memory="new")
 def _log_softmax(data: Tensor, *, axis: Int) -> Tensor:
     """x - log(sum(exp(x))) along an axis."""
-    return kernels.softmax.log_softmax(data, _place(axis, data.dim()))
+    return kernels.softmax.log_softmax(data, normal_axis(axis, data.dim() or 1, "softmax"))
 
 
 @gradient(_log_softmax)

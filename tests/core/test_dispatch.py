@@ -11,6 +11,9 @@ import pytest
 from core import autograd, dispatch, nd, np
 from core.ops.registry import TABLE, F
 
+ROW = nd.ones((3,))
+ARRAY = np.ones((2, 3))
+
 # function of an array: the most Python calls from the public function to the kernel, eager and recorded
 LIMITS = {
     "relu": (nd.relu, 3, 5),
@@ -19,6 +22,19 @@ LIMITS = {
     "Activation": (lambda x: nd.Activation(x, act_type="tanh"), 6, 6),
     "clip": (lambda x: nd.clip(x, -1.0, 1.0), 6, 6),
     "F.relu": (lambda x: F.relu(x), 4, 6),
+    "sum": (lambda x: x.sum(axis=1), 4, 6),
+    "max": (lambda x: x.max(axis=1), 5, 7),
+    "norm": (lambda x: x.norm(), 5, 10),
+    "softmax": (nd.softmax, 4, 6),
+    "where": (lambda x: nd.where(x, x, x), 7, 33),
+    "tile": (lambda x: nd.tile(x, (1, 2)), 3, 5),
+    "one_hot": (lambda x: nd.one_hot(x, 4), 5, 7),
+    "take": (lambda x: nd.take(x, ROW), 6, 8),
+    "dot": (lambda x: nd.dot(x, x, transpose_b=True), 4, 6),
+    "FullyConnected": (lambda x: nd.FullyConnected(x, x, no_bias=True, num_hidden=2), 5, 7),
+    "LayerNorm": (lambda x: nd.LayerNorm(x, ROW, ROW), 5, 24),
+    "np x + x": (lambda x: ARRAY + ARRAY, 5, 7),
+    "BatchNorm": (lambda x: nd.BatchNorm(x, ROW, ROW, ROW, ROW), 8, 30),
 }
 
 

@@ -21,7 +21,7 @@ def wrapped(indices, n):
 
 def take(x, indices, axis):
     if indices.dim() == 1:
-        return x.index_select(axis, _long(indices))
+        return x.index_select(axis, indices if indices.dtype is torch.int64 else indices.long())
     shape = x.shape[:axis] + indices.shape + x.shape[axis + 1 :]
     return x.index_select(axis, _long(indices).reshape(-1)).reshape(shape)
 
@@ -37,7 +37,7 @@ def take_grad(dy, indices, axis, x_shape):
 
 
 def embedding(indices, weight):
-    return torch.embedding(weight, _long(indices))
+    return torch.embedding(weight, indices if indices.dtype is torch.int64 else indices.long())
 
 
 def embedding_grad(dy, indices, weight_shape):

@@ -29,9 +29,11 @@ def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = 
 
 
 def linear(x: Tensor, w: Tensor, b: Tensor | None = None, activation: str | None = None, residual=None) -> Tensor:
-    check_activation("linear", activation)
+    if activation is not None:
+        check_activation("linear", activation)
     if not w.is_mkldnn and not reorders(x, w):
-        return finish(_bindings.linear(x, w, b), residual, activation)
+        y = _bindings.linear(x, w, b)
+        return y if activation is None and residual is None else finish(y, residual, activation)
     x = _row_major(x)
     if residual is not None:
         return finish(onednn._linear_pointwise.binary(x, residual, w, b, "add"), None, activation)

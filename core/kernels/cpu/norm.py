@@ -33,8 +33,11 @@ def batch_norm_inference(
 ) -> Tensor:
     if x.numel() == 0:
         return torch.empty_like(x)
-    gamma, beta = _affine(x, gamma, beta, x.shape[axis])
-    mean, var = _cast(mean, x), _cast(var, x)
+    size = x.shape[axis]
+    gamma, beta = _affine(x, gamma, beta, size)
+    mean, var = _affine(x, mean, var, size)
+    if axis == 1 and x.is_contiguous():
+        return torch.native_batch_norm(x, gamma, beta, mean, var, False, 0.0, eps)[0]
     y = torch.native_batch_norm(_channels_second(x, axis), gamma, beta, mean, var, False, 0.0, eps)[0]
     return _restore(y, x, axis)
 
@@ -61,11 +64,14 @@ def move_statistics(
 def layer_norm(
     x: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    stat, size = wide_type(x.dtype), x.shape[axis]
+    size = x.shape[axis]
     if x.numel() == 0:
+        stat = wide_type(x.dtype)
         mean = torch.zeros([1 if a == axis else n for a, n in enumerate(x.shape)], dtype=stat, device=x.device)
         return torch.empty_like(x), mean, torch.full_like(mean, _rsqrt(eps))
     gamma, beta = _affine(x, gamma, beta, size)
+    if axis == x.ndim - 1:
+        return torch.native_layer_norm(x, [size], gamma, beta, eps)
     y, mean, rstd = torch.native_layer_norm(_to_last(x, axis), [size], gamma, beta, eps)
     return _from_last(y, axis), _from_last(mean, axis), _from_last(rstd, axis)
 
@@ -165,9 +171,13 @@ def _cast(t: Tensor | None, x: Tensor) -> Tensor | None:
 def _affine(x: Tensor, gamma: Tensor | None, beta: Tensor | None, size: int) -> tuple[Tensor | None, Tensor | None]:
     """Scale and shift as ATen wants them. For half inputs both must be there: they are what makes it keep the
     statistics in float32."""
-    if x.dtype in HALF:
+    kind = x.dtype
+    if kind in HALF:
         gamma = torch.ones(size, dtype=torch.float32, device=x.device) if gamma is None else gamma
         beta = torch.zeros(size, dtype=torch.float32, device=x.device) if beta is None else beta
+    elif gamma is not None and beta is not None and gamma.dtype is beta.dtype is kind:
+        if gamma.is_contiguous() and beta.is_contiguous():
+            return gamma, beta
     return _cast(gamma, x), _cast(beta, x)
 
 

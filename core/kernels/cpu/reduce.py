@@ -128,7 +128,8 @@ def _replace_nan(x: Tensor, value: int) -> Tensor:
 def _extremum(reduction, name: str, x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     if not axes:
         return _copy(x, x.dtype)
-    need_elements(name, x, axes)
+    if not x.numel():
+        need_elements(name, x, axes)
     return reduction(x, axes, keepdim=keepdims)
 
 

@@ -16,7 +16,7 @@ LONG = 8192  # elements from which on sums of float16 are not rounded at every s
 
 
 def softmax(x: Tensor, axis: int) -> Tensor:
-    if _sums_in_half(x, axis):
+    if x.dtype is torch.float16 and _sums_in_half(x, axis):
         _, powers, total = _summed_in_half(x, axis)
         return powers.div_(total).half()
     return torch._softmax(x, axis, False)
@@ -29,7 +29,7 @@ def onednn_softmax(x: Tensor, axis: int) -> Tensor:
 
 
 def log_softmax(x: Tensor, axis: int) -> Tensor:
-    if _sums_in_half(x, axis):
+    if x.dtype is torch.float16 and _sums_in_half(x, axis):
         below, _, total = _summed_in_half(x, axis)
         return below.sub_(total.log_()).half()
     return torch._log_softmax(x, axis, False)
