@@ -58,7 +58,7 @@ def execute(args: argparse.Namespace, folder: str, kind: type, begin: Callable) 
         classifier = begin(args, labels, devices[0])
         parts = read(args, classifier, task)
         (dev,) = (samples for name, samples in parts.items() if name.startswith("dev"))
-        batches = classifier.batches(dev, args.dev_batch_size, shuffle=False, round_to=round_to(args))
+        batches = classifier.batches(dev, args.dev_batch_size, shuffle=False, round_to=args.max_len)  # all of one shape
         ordered = ((words, segments, lengths) for words, lengths, segments, _ in batches)
         prefix = calibrate(args, classifier.net, ordered, args.dev_batch_size, devices[0], args.task_name)
         return {"model_prefix": str(prefix)}

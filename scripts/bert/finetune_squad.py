@@ -81,7 +81,7 @@ def main(argv: list[str] | None = None) -> dict:
         return squad.quality(answers, [record[4] for record in records["dev"]])
 
     if args.only_calibration:
-        batches = batched(windows["dev"], pad, args.test_batch_size, shuffle=False, round_to=args.round_to or 8)
+        batches = batched(windows["dev"], pad, args.test_batch_size, shuffle=False, round_to=args.max_seq_length)
         inputs = (fields[:3] for fields in batches)
         prefix = calibrate(args, net, inputs, args.test_batch_size, context, f"squad{args.version}")
         return {"model_prefix": str(prefix)}
