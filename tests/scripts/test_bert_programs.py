@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from scripts.bert import compare_eight_bits
 from scripts.bert.embedding import main as embedding
 from scripts.bert.finetune_classifier import main
 
@@ -32,3 +33,7 @@ def test_a_tuned_network_is_put_on_codes_and_deployed(data, programs, minilm, tm
     codes = programs(main, *tested, *deployed, into="deployed")
     assert codes.keys() == plain.keys()
     assert all(abs(codes[name] - plain[name]) <= 0.3 for name in plain)
+    folders = ["--data-dir", data / "sst", "--output_dir", tmp_path / "model", "--log-dir", tmp_path / "logs"]
+    compared = ["--model_prefix", made["model_prefix"], "--samples", 4, "--calls", 1, "--sizes", 2]
+    found = compare_eight_bits.main([str(a) for a in (*folders, *compared)])
+    assert found.keys() >= {"dev_accuracy_float32", "test_accuracy_int8", "ratio_batch2"}

@@ -52,10 +52,15 @@ def test_calls_of_expressions_and_graphs_say_it_too():
 
 
 def test_sums_of_any_number_of_operands_know_their_words():
-    """As in MXNet 1.9.1, where their number is an attribute; `relu`, without any, takes every word."""
+    """As in MXNet 1.9.1, where their number is an attribute.
+
+    `relu`, which has none, takes every word there; here only `axis`, which programs give it.
+    """
     for module, operand in ((nd, nd.ones((2, 2))), (sym, sym.var("x"))):
         for name in ("add_n", "khatri_rao"):
             with pytest.raises(MXNetError, match=f"{name} has no attribute 'row_wise'"):
                 getattr(module, name)(operand, operand, row_wise=True)
         module.add_n(operand, operand, num_args=2)
-        module.relu(operand, row_wise=True)
+        module.relu(operand, axis=1)
+        with pytest.raises(MXNetError, match="relu has no attribute 'row_wise'"):
+            module.relu(operand, row_wise=True)

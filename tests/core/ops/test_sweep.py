@@ -37,6 +37,7 @@ EXEMPT = {
                      "_contrib_isnan", "_contrib_sldwin_atten_mask_like", "_histogram", "_ravel_multi_index", "_unravel_index"), _NUMBERS),
     **{n: _QUANTIZED for n in NAMES if "quantize" in n or "intgemm" in n},
     "_np_function": "calls a function of np, whose operators are swept",
+    **dict.fromkeys(("_loop", "_loop_grad"), "runs a compiled body: tests/core/graph/test_loops.py"),
     "_sample_multinomial": _RANDOM,
     **dict.fromkeys(("_gamma_of_shape", "_gamma_slope"), "a draw moves with its quantile held: tests/core/ops/test_gamma_slope.py"),
     "_copyto": "the identity, between devices",
