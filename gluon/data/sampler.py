@@ -152,12 +152,15 @@ class SplitSampler(Sampler):
     from all samples. "drop": every part has the size of the smallest, 50; the samples behind the last part are left out.
     repeat: how often the part is gone through in one iteration.
     shuffle: shuffles the part each time, by Python's global generator.
+    seed: parts are dealt, sample by sample, from one order of all samples, that of the seed and the epoch (shuffle=False: as
+    they lie): with batches of B / num_parts, all parts together see the same batches of B whatever num_parts is, so that a
+    run may go on with another number of processes. See `set_epoch`.
 
     >>> sorted(gluon.data.SplitSampler(6, num_parts=2, part_index=1))
     [3, 4, 5]
     """
 
-    def __init__(self, length, num_parts=1, part_index=0, even_size=False, repeat=1, shuffle=True):
+    def __init__(self, length, num_parts=1, part_index=0, even_size=False, repeat=1, shuffle=True, seed=None):
         if length < num_parts:
             raise ValueError(f"{length} samples cannot be split into {num_parts} parts.")
         if even_size not in (False, True, "pad", "drop"):
@@ -174,8 +177,40 @@ class SplitSampler(Sampler):
             self._len = self._end - self._start
         self._repeat = repeat
         self._shuffle = shuffle
+        self._seed, self._part = seed, part_index
+        self._epoch, self._done = 0, 0
+        if seed is not None and repeat != 1:
+            raise ValueError(f"repeat is 1 where a seed gives each epoch an order of its own, got {repeat}")
+
+    def set_epoch(self, epoch, done=0):
+        """Goes on in an epoch, from 0, of which all parts together have seen `done` samples; for a sampler with a seed.
+
+        After each iteration the next epoch begins. ValueError where `done` is no multiple of num_parts below the length.
+        """
+        if self._seed is None:
+            raise ValueError("set_epoch is for a SplitSampler with a seed, whose order is that of an epoch")
+        if not 0 <= done <= self._total_length or done % self.num_parts:
+            raise ValueError(
+                f"done is a multiple of {self.num_parts} parts up to {self._total_length} samples, got {done}"
+            )
+        self._epoch, self._done = epoch, done
+
+    def _dealt(self):
+        """What this part still sees of the epoch."""
+        order, draws = list(range(self._total_length)), random.Random(f"{self._seed} {self._epoch}")
+        if self._shuffle:
+            draws.shuffle(order)
+        if self.even_size == "drop":
+            del order[self._len * self.num_parts :]
+        elif self.even_size:
+            order += draws.sample(order, self._len * self.num_parts - len(order))
+        return order[self._done + self._part :: self.num_parts]
 
     def __iter__(self):
+        if self._seed is not None:
+            dealt = self._dealt()
+            self._epoch, self._done = self._epoch + 1, 0
+            return iter(dealt)
         order = []
         for _ in range(self._repeat):
             part = list(range(self._start, self._end))
@@ -186,4 +221,4 @@ class SplitSampler(Sampler):
         return iter(order)
 
     def __len__(self):
-        return self._len * self._repeat
+        return self._len * self._repeat - self._done // self.num_parts

@@ -36,6 +36,7 @@ class SequentialSampler(Sampler):
 class SplitSampler(Sampler):
     def __iter__(self) -> Any: ...
     def __len__(self) -> Any: ...
+    def set_epoch(self, epoch: Any, done: Any = 0) -> Any: ...
     def __init__(
         self,
         length: Any,
@@ -44,6 +45,7 @@ class SplitSampler(Sampler):
         even_size: Any = False,
         repeat: Any = 1,
         shuffle: Any = True,
+        seed: Any = None,
     ) -> None: ...
     even_size: Any
     num_parts: Any
