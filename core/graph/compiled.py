@@ -354,6 +354,8 @@ class Plan:
 
     def _prepared(self, held: list) -> tuple:
         """What the early part gives for these held tensors: made anew when one of them was written to or replaced."""
+        if self._ready and not self._watched:
+            return self._ready  # it is made of constants alone
         tensors = [held[k] for k in self._watched]
         state = Changes.values, [t._version for t in tensors]
         ready = self._ready

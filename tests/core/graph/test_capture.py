@@ -16,6 +16,7 @@ import core as mx
 from core import autograd, storage
 from core.graph import capture, compiled
 from core.graph.capture import PATIENCE, PROMISED, Captured, considered, obstacle
+from core.graph.changes import values_changed
 from core.graph.plan import forward_part, sharing_of
 from core.graph.trace import trace
 from gluon import HybridBlock, nn
@@ -236,6 +237,20 @@ def test_a_share_that_is_none_is_refused(gpu, monkeypatch, text):
     monkeypatch.setenv(capture.SHARE, text)
     with pytest.raises(mx.MXNetError, match=r"MXNET_CUDA_GRAPH_SHARE is '.*'; a number from 0 to 1 is expected"):
         capture._share()
+
+
+def test_what_is_made_of_constants_is_made_once():
+    class Offset(HybridBlock):
+        def hybrid_forward(self, F, x):
+            return x + F.sqrt(F.arange(3))
+
+    net, x = hybrid(Offset()), mx.nd.ones((2, 3))
+    net(x)
+    (plan,) = net._compiled._plans.values()
+    made = plan._ready
+    values_changed()  # as an optimizer says
+    np.testing.assert_allclose(net(x).asnumpy()[0], 1 + np.sqrt([0, 1, 2]), rtol=1e-6)
+    assert made and plan._ready is made
 
 
 # ---------------------------------------------------------------------------------------------- training

@@ -1,13 +1,16 @@
 """What Python does for a GPU, counted without one: a program for test_host_time.py.
 
 Prints JSON: for each eager operator its host time over that of a bare Triton launch, and its launches; for networks the
-launches of a forward pass and of a training step. Both times come from one process, in turns, and the least of each
+launches of a forward pass and of a training step, of blocks that hold their loss also where they are captured as CUDA
+graphs: then replays are counted, updates, and copies of tables to the device. Both times come from one process, in turns, and the least of each
 counts, so that a busy machine changes little.
 """
 
+import contextlib
 import json
 import os
 import time
+import unittest.mock
 
 import torch
 import triton
@@ -15,7 +18,8 @@ import triton.language as tl
 
 import core as mx
 import gluon
-from core import autograd, kernels, nd
+from core import autograd, kernels, nd, storage
+from core.graph import capture, compiled
 from gluon import nn, rnn
 from gluoncv.model_zoo import get_model
 from gluonnlp.model import BERTEncoder
@@ -85,6 +89,15 @@ def lstm():
 NETWORKS = {"LeNet": lenet, "ResNet-20": resnet, "BERT layer": lambda: (Bert(), (2, 16, 32)), "LSTM": lstm}
 
 
+def lstm_with_dropout():
+    net = nn.HybridSequential()
+    net.add(rnn.LSTM(16, num_layers=2, dropout=0.5, layout="NTC"), nn.Dense(10))
+    return net, (2, 5, 8)
+
+
+CAPTURED = {**NETWORKS, "LSTM": lstm_with_dropout}
+
+
 def launches(call) -> int:
     for _ in range(4):  # what is compiled, traced and remembered
         call()
@@ -112,6 +125,61 @@ def network(name: str, hybrid: bool) -> dict:
     counts = {"forward": launches(lambda: net(x)), "step": launches(step)}
     ratio = ratios({name: lambda: net(x)}, 5)[name]
     return counts | {"bare launches for each of the forward pass": ratio / counts["forward"]}
+
+
+class WithLoss(gluon.HybridBlock):
+    """A network and its loss in one block."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net, self.loss = net, gluon.loss.SoftmaxCrossEntropyLoss()
+
+    def hybrid_forward(self, F, x, label):
+        return self.loss(self.net(x), label)
+
+
+def captured(name: str) -> dict:
+    """Launches and copies of a training step whose parts are captured; a replay is one launch."""
+    copies = []
+
+    def capture_(function, pool=None):
+        before = len(GPU.launches)
+        result = function()
+        assert len(GPU.launches) > before
+        del GPU.launches[before:]
+        return lambda: GPU.launches.append("graph"), result, 0
+
+    stand_ins = {
+        (storage, "capture"): capture_,
+        (storage, "write"): lambda target, values: copies.append(len(values)),
+        (storage, "gpu_memory"): lambda device_id: (0, 1),
+        (compiled, "considered"): lambda graph: True,
+        (capture, "obstacle"): lambda graph, parts: "",
+        (gluon.trainer, "LARGE"): 1 << 60,  # which is a rule for arrays of the CPU
+    }
+    with contextlib.ExitStack() as stack:
+        for (module, part), stand_in in stand_ins.items():
+            stack.enter_context(unittest.mock.patch.object(module, part, stand_in))
+        net, shape = CAPTURED[name]()
+        block = WithLoss(net)
+        block.initialize()
+        x, label = nd.random.normal(shape=shape), nd.zeros((shape[0],))
+        block(x, label)
+        block.hybridize()
+        trainer = gluon.Trainer(block.collect_params(), "sgd", {"learning_rate": 0.1, "momentum": 0.9})
+
+        def step():
+            with autograd.record():
+                value = block(x, label)
+            value.backward()
+            trainer.step(shape[0])
+
+        for _ in range(2 * capture.PATIENCE):
+            step()
+        del GPU.launches[:], copies[:]
+        step()
+        kinds = ["graph" if launch == "graph" else launch.kernel for launch in GPU.launches]
+    return {"launches": kinds, "copies": len(copies)}
 
 
 def mean(call, turns: int) -> float:
@@ -145,6 +213,7 @@ def main() -> None:
         found = {"launches": counts, "ratios": ratios(cases)}
         for name in NETWORKS:
             found[name] = {"eager": network(name, False), "hybrid": network(name, True)}
+        found["captured"] = {name: captured(name) for name in CAPTURED}
     print(json.dumps(found))
 
 

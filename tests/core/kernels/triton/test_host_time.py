@@ -43,6 +43,12 @@ def test_launches_of_networks(found, name):
     assert all(count <= limit for count, limit in zip(counts, LAUNCHES[name], strict=True)), counts
 
 
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_a_captured_step_is_three_launches(found, name):
+    """The forward part, the backward part and the update; each part has a table written to the device before."""
+    assert found["captured"][name] == {"launches": ["graph", "graph", "_update"], "copies": 2}
+
+
 def test_an_operator_takes_the_time_of_few_launches(found):
     """Host time over that of `kernel[grid](...)`, Triton's own way, in the same process."""
     ratios = found["ratios"]
