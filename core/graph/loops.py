@@ -210,7 +210,7 @@ class Branch:
             return self.then.described(), []
         body, held = self._chosen(bool(tensors[0]), tensors)
         found, _, kept = body.stepper(held, lengths)([])
-        return tuple(map(storage.apart, found)), [body is self.then, kept]
+        return tuple(map(storage.apart, found)), [body is self.then, kept if keep else None]
 
     def backward(self, tensors: Sequence, kept: list, lengths: tuple) -> tuple:
         """Gradients of what both bodies read, zeros for the one that was not run."""

@@ -16,7 +16,7 @@ from core.base import MXNetError, NotImplementedForSymbol, SymbolHandle, nearest
 from core.dtypes import DTYPES, dtype_name, dtype_type
 from core.files.atomic import replacing
 from core.files.checksums import in_old_formats
-from core.graph.ir import Node, Value, Variable
+from core.graph import ir
 from core.ops import storage_types
 from core.ops.attributes import shape_of
 from core.ops.registry import TABLE, Operator
@@ -44,7 +44,7 @@ class Symbol:
     __slots__ = ("__weakref__", "_entries")
     __array_priority__ = 1000.0
 
-    def __init__(self, entries: Iterable[Value]):
+    def __init__(self, entries: Iterable[ir.Value]):
         self._entries = list(entries)
 
     @classmethod
@@ -167,7 +167,7 @@ class Symbol:
     def __reduce__(self):
         return load_json, (self.tojson(remove_amp_cast=False),)
 
-    def _variables(self) -> tuple[list[Variable], list[Variable]]:
+    def _variables(self) -> tuple[list[ir.Variable], list[ir.Variable]]:
         """Those of arguments, and those of auxiliary states."""
         nodes = graph.order(self._entries)
         states = graph.auxiliaries(nodes)
@@ -207,11 +207,11 @@ class Symbol:
         """The operator alone, with variables for its inputs."""
         node = self._one()
         names = iter(node.slots)
-        inputs = [v and Variable(f"{node.name}_{next(names)}", {}) for v in node.inputs]
+        inputs = [v and ir.Variable(f"{node.name}_{next(names)}", {}) for v in node.inputs]
         bare = node if node.op is None else graph.with_inputs(node, inputs)
         return type(self)([bare.outputs[v.index] for v in self._entries])
 
-    def _one(self) -> Node | Variable:
+    def _one(self) -> ir.Node | ir.Variable:
         if self.name is None:
             raise MXNetError(
                 "a group of symbols has no attributes of its own; pick one output with [i], or use attr_dict()"
@@ -316,7 +316,7 @@ class Symbol:
         if len(self._entries) == 1 and self._entries[0].source is None:
             return f"Variable:{self.name}\n"
 
-        def place(v: Value) -> str:
+        def place(v: ir.Value) -> str:
             return f"{v.maker.name}({v.index})"
 
         lines = ["Symbol Outputs:", *(f"\toutput[{i}]={place(v)}" for i, v in enumerate(self._entries))]
@@ -460,7 +460,7 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
         if not (key.startswith("__") and key.endswith("__")):
             raise ValueError(f"attribute {key!r} of variable {name!r}: further attributes are called __key__")
         texts[key] = text_of(value)
-    return Symbol([Variable(name, texts)])
+    return Symbol([ir.Variable(name, texts)])
 
 
 def Group(symbols) -> Symbol:
@@ -595,7 +595,7 @@ def _known_shape(value) -> tuple[int, ...]:
     return shape
 
 
-def _shown(node: Node | Variable) -> dict[str, str]:
+def _shown(node: ir.Node | ir.Variable) -> dict[str, str]:
     """The attributes of a node, hidden ones under both of their names."""
     shown = dict(node.texts)
     for key in HIDDEN:

@@ -184,9 +184,9 @@ def test_a_program_that_is_missing_names_its_extra(monkeypatch, capsys):
 
 
 def test_every_command_explains_itself(capsys):
-    for name in ("list", "info", "predict", "train", "export", "doctor"):
+    for name in ("list", "info", "predict", "train", "export", "doctor", "train classify"):
         with pytest.raises(SystemExit) as error:
-            parser().parse_args([name, "--help"])
+            parser().parse_args([*name.split(), "--help"])
         assert error.value.code == 0
     assert "balanced" in capsys.readouterr().out
 

@@ -158,7 +158,7 @@ def test_a_number_is_inserted_at_one_place(numpy_semantics):
     x = np.array([1.0, 2])
     for place in (0, slice(0, 1), np.array([0], dtype="int64")):
         assert np.insert(x, place, 2.5).asnumpy().tolist() == [2.5, 1, 2]
-    with pytest.raises(mx.base.MXNetError, match="several places"):
+    with pytest.raises(mx.base.MXNetError, match="several indices"):
         np.insert(x, slice(0, 2), 2.5)
 
 
