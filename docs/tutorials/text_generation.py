@@ -10,8 +10,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import core as mx
-from gluon import Trainer, loss
-from gluonnlp.model import BeamSearchSampler, GPT2Model, SequenceSampler
+from gluon import Trainer, loss, nn
+from gluonnlp.model import BeamSearchSampler, GPT2Model, SequenceSampler, TransformerEncoder
 
 mx.random.seed(0)
 RHYME = """twinkle, twinkle, little star, how i wonder what you are! up above the world so high,
@@ -98,3 +98,40 @@ def show(sampler, beginning="up above "):
 end = letters.index("!")
 show(BeamSearchSampler(beam_size=2, decoder=decoder, eos_id=end, max_length=24))
 show(SequenceSampler(beam_size=3, decoder=decoder, eos_id=end, max_length=24, temperature=0.5, top_k=5))
+
+# %% [markdown]
+# ## What a network attends to
+#
+# `output_attention=True` also returns the weights with which each position reads the others, one matrix (positions,
+# positions) per head. An encoder of one layer learns to turn sequences round: position i has to read position 9 - i, and
+# the picture of its weights shows that it does.
+
+# %%
+encoder = TransformerEncoder(
+    units=32, hidden_size=64, num_layers=1, num_heads=1, max_length=10, dropout=0.0, output_attention=True
+)
+embed, classify = nn.Embedding(len(letters), 32), nn.Dense(len(letters), flatten=False)
+for part in (encoder, embed, classify):
+    part.initialize(mx.init.Xavier())
+parameters = {**embed.collect_params(), **encoder.collect_params(), **classify.collect_params()}
+trainer = Trainer(parameters, "adam", {"learning_rate": 3e-3})
+for _ in range(500):
+    x = mx.nd.array(random.randint(0, len(letters), (32, 10)))
+    with mx.autograd.record():
+        read, weights = encoder(embed(x))
+        error = objective(classify(read), x.flip(axis=1))
+    error.backward()
+    trainer.step(32)
+
+pattern = weights[0][0][:, 0].mean(axis=0).asnumpy()
+figure, axis = plt.subplots(figsize=(3.2, 3.2))
+image = axis.imshow(pattern, cmap="viridis")
+axis.set(
+    xticks=range(10),
+    yticks=range(10),
+    xlabel="position that is read",
+    ylabel="position that reads",
+    title="attention weights",
+)
+figure.colorbar(image, shrink=0.8)
+assert (pattern.argmax(axis=1) == np.arange(10)[::-1]).all()
