@@ -11,6 +11,7 @@ import operator
 import os
 from collections.abc import Iterable, Iterator
 
+from core.base import MXNetError
 from core.context import Context, current_context
 
 _MASK = (1 << 64) - 1
@@ -56,7 +57,12 @@ def seed(seed_state: int, ctx: Context | str = "all", device: Context | None = N
 def next_key(ctx: Context | None = None) -> int:
     """A fresh key in [0, 2^63) of the stream of `ctx` (default: the current context)."""
     if _replay is not None:
-        return next(_replay)
+        if (key := next(_replay, None)) is None:
+            raise MXNetError(
+                "what is differentiated again drew numbers in a loop or branch of a hybridized block, which are not kept: "
+                "call hybridize(False) for gradients of higher order through dropout and samplers in foreach, while_loop, cond"
+            )
+        return key
     ctx = ctx or current_context()
     place = ctx.device_type, ctx.device_id
     stream = _streams.get(place)

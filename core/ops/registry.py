@@ -101,9 +101,8 @@ class Operator(Facts):
         self.launchers: dict[type, Callable[..., Any]] = {}  # by the class of the first array (see `core.dispatch`)
         self.scopes: list[Attrs] = []  # of the functions that `core.dispatch` generated
         self.direct = True  # see `go_direct`
-        self.cast_inputs: Callable[..., Any] | None = (
-            None  # mixed precision: (inputs, attrs) -> the inputs in other types
-        )
+        # mixed precision: (inputs, attrs) -> the inputs in other types
+        self.cast_inputs: Callable[..., Any] | None = None
         hidden = {"key"} if rng else set()
         hidden |= {"training"} if train else set()
         hidden |= {"into"} if overwrites else set()

@@ -102,6 +102,12 @@ def test_second_derivatives():
     net.hybridize()
     _close([second(n) for n in (3, 5, 4)], eager)
 
+    net = _net(0.5)
+    net.hybridize()
+    second(3)  # of one number of steps, which are taken down one by one
+    with pytest.raises(mx.base.MXNetError, match="drew numbers in a loop or branch"):
+        second(5)
+
 
 class Running(gluon.HybridBlock):
     """A step that moves running statistics, or a state that grows: neither can be one node."""
