@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import resource
 import statistics
 import subprocess
 import sys
@@ -34,6 +33,7 @@ import core as mx
 from core import autograd, nd
 from gluon import HybridBlock, Trainer, nn, rnn
 from gluon.loss import SoftmaxCrossEntropyLoss
+from scripts.benchmarks.sparse import peak
 from scripts.benchmarks.table import report
 from scripts.common.record import LOGS
 
@@ -238,15 +238,15 @@ def memory(args):
         for how in ("eager", "hybridized"):
             command = [sys.executable, __file__, *given, "--alone", title, how]
             result = subprocess.run(command, capture_output=True, text=True, check=True)
-            found[how], plans = map(int, result.stdout.split())
-        yield row(f"{title}, memory", found["hybridized"] / 1e9, "eager", found["eager"] / 1e9, 1.1, plans)
+            found[how], plans = map(float, result.stdout.split())
+        yield row(f"{title}, memory", found["hybridized"] / 1e3, "eager", found["eager"] / 1e3, 1.1, int(plans))
 
 
 def peak_of(args, title: str, how: str) -> str:
-    """The most bytes that this process took when it has run an epoch, and the number of plans."""
+    """The most MB that this process took when it has run an epoch, and the number of plans."""
     make, data = EPOCHS[title](args)
     _, plans = epoch(make, data, how)
-    return f"{1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss} {plans}"
+    return f"{peak()} {plans}"
 
 
 def language_model(args):
