@@ -137,6 +137,18 @@ def test_contradictions_are_told():
         (_var("a", 0, 2, 5) + _var("b", 4, 3, 0)).infer_shape()
 
 
+@pytest.mark.parametrize(
+    "shape, fits", [((0, 3), True), ((4, 0), True), ((0, 5), False), ((7, 0), False), ((0, 3, 1), False)]
+)
+def test_shapes_declared_in_part_are_held_against_the_data(shape, fits):
+    net = sym.FullyConnected(x, _var("w", *shape), num_hidden=4, name="f")
+    if fits:
+        assert net.infer_shape(x=(2, 3)) == ([(2, 3), (4, 3), (4,)], [(2, 4)], [])
+    else:
+        with pytest.raises(mx.MXNetError, match=r"FullyConnected 'f': input 'weight' .* \(4, 3\) follows from data"):
+            net.infer_shape(x=(2, 3))
+
+
 def test_variables_live_where_their_group_says():
     with mx.AttrScope(ctx_group="one"):
         first = sym.FullyConnected(x, num_hidden=8, name="first")
