@@ -76,7 +76,7 @@ def clear(arrays) -> None:
 class _Recorder:
     """Takes down operators as they are applied; `core.dispatch` calls it while it is `autograd.state.tracer`."""
 
-    def twins(self, inputs: list) -> list:
+    def proxies(self, inputs: list) -> list:
         return inputs
 
     def draw(self, ctx) -> int:

@@ -11,7 +11,7 @@ import types
 
 import core
 
-_ROOMS = {
+_NAMESPACES = {
     "mxnet": "core",
     "mxnet.gluon": "gluon",
     "horovod.mxnet": "gluon.contrib.collectives",
@@ -25,9 +25,9 @@ _EMPTY = ("horovod", "byteps")
 _LOADED = [
     *"mxnet.ndarray mxnet.symbol mxnet.numpy mxnet.numpy_extension mxnet.gluon multiprocessing.pool".split(),
     *(
-        f"mxnet.{face}.{room}"
+        f"mxnet.{face}.{namespace}"
         for face in ("ndarray", "symbol")
-        for room in ("_internal", "contrib", "image", "linalg", "op", "random", "sparse")
+        for namespace in ("_internal", "contrib", "image", "linalg", "op", "random", "sparse")
     ),
 ]
 
@@ -54,9 +54,9 @@ _CUTS = {
     "core.kvstore.kvstore_server": ["core.kvstore", "core.kvstore.server"],
     "core.misc": ["core.lr_scheduler"],
     **{
-        f"core.{face}.gen_{room}": [f"core.{face}.{room}"]
+        f"core.{face}.gen_{namespace}": [f"core.{face}.{namespace}"]
         for face in ("ndarray", "symbol")
-        for room in ("_internal", "contrib", "image", "linalg", "op", "random", "sparse")
+        for namespace in ("_internal", "contrib", "image", "linalg", "op", "random", "sparse")
     },
     "core.ndarray.ndarray": ["core.ndarray.ndarray", "core.ndarray"],
     "core.ndarray.numpy": ["core.numpy"],
@@ -128,7 +128,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, fullname, path=None, target=None):
         if fullname in _EMPTY and importlib.machinery.PathFinder.find_spec(fullname) is not None:
             return None
-        ours = fullname in _ROOMS or fullname in _EMPTY or fullname.startswith("mxnet.")
+        ours = fullname in _NAMESPACES or fullname in _EMPTY or fullname.startswith("mxnet.")
         if ours or (fullname in _CUTS and not _is_own(fullname)):
             return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         return None
@@ -202,8 +202,8 @@ def _widen() -> None:
 
 def _resolve(fullname: str):
     """The module behind an `mxnet...` name; ModuleNotFoundError names what is missing."""
-    if fullname in _ROOMS:
-        return importlib.import_module(_ROOMS[fullname])
+    if fullname in _NAMESPACES:
+        return importlib.import_module(_NAMESPACES[fullname])
     parent, _, name = fullname.rpartition(".")
     owner = _resolve(parent) if fullname not in _CUTS else importlib.import_module(parent)
     place = f"{owner.__name__}.{name}"

@@ -265,7 +265,7 @@ def launch(op: Operator, inputs: list[Any], attrs: Attrs, kind: type[Any], out: 
     """
     tracer = state.tracer
     if tracer is not None:
-        inputs = tracer.twins(inputs)
+        inputs = tracer.proxies(inputs)
     elif op.results == "one" and op.cast_inputs is None and out is None:  # the fast path
         try:
             if op.real and not inputs[0]._data.is_floating_point():
@@ -296,7 +296,7 @@ def launch(op: Operator, inputs: list[Any], attrs: Attrs, kind: type[Any], out: 
     if op.cast_inputs is not None:
         if op.infer is not None and any(getattr(x, "_is_placeholder", False) for x in inputs):
             _materialise(op, inputs, attrs)
-            inputs = inputs if tracer is None else tracer.twins(inputs)
+            inputs = inputs if tracer is None else tracer.proxies(inputs)
         inputs = op.cast_inputs(inputs, attrs)
     if op.composite:
         for x in inputs:
@@ -308,7 +308,7 @@ def launch(op: Operator, inputs: list[Any], attrs: Attrs, kind: type[Any], out: 
         tensors = [None if x is None else x._data for x in inputs]
     except NeedsShape:
         _materialise(op, inputs, attrs)
-        inputs = inputs if tracer is None else tracer.twins(inputs)
+        inputs = inputs if tracer is None else tracer.proxies(inputs)
         tensors = [None if x is None else x._data for x in inputs]
     except AttributeError:
         raise op.no_array(inputs) from None
@@ -430,7 +430,7 @@ def _held(out: Any) -> Tensor | None:
         out = out[0]
     if getattr(out, "_data", None) is None:
         return None
-    return out._data if state.tracer is None else state.tracer.twins([out])[0]._data
+    return out._data if state.tracer is None else state.tracer.proxies([out])[0]._data
 
 
 def _context_attrs(op: Operator, attrs: Attrs) -> Attrs:

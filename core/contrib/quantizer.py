@@ -180,10 +180,10 @@ class Quantizer:
             ends = [end for codes in known for end in codes[1:]]
             self._as_layer_of_codes(node, way.operator, [codes[0] for codes in known] + ends)
         else:
-            twin = with_inputs(node, [v and self._as_numbers(v) for v in node.inputs])
+            made = with_inputs(node, [v and self._as_numbers(v) for v in node.inputs])
             if way.gives == "rounded":
-                twin = self._rounded(twin)
-            self.numbers.update(zip(node.outputs, twin.outputs))
+                made = self._rounded(made)
+            self.numbers.update(zip(node.outputs, made.outputs))
 
     def _rounded(self, node: Node) -> Node:
         if not {key for key in node.texts if not key.startswith("__")} <= {"axis"}:

@@ -6,7 +6,7 @@ dtype and place of every value; what was composed knows names, and shapes when o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from core import storage
 from core.extents import Space, hint, is_symbolic
@@ -206,7 +206,7 @@ class Graph:
                 value = replace[value]
             return value
 
-        graph = self.like([_moved(node, final) for node in nodes])
+        graph = self.like([reading(node, final) for node in nodes])
         graph.outputs = [final(v) for v in self.outputs]
         graph.gradients = [final(v) for v in self.gradients]
         graph.writes = [(target, final(v)) for target, v in self.writes]
@@ -296,19 +296,18 @@ def written(nodes: Iterable[Node]) -> set[Value]:
     return found
 
 
-def _moved(node: Node, final) -> Node:
-    """The node itself, reading what `final` says; nodes of a graph are the graph's own after tracing."""
+def reading(node: Node, final: Callable[[Value], Value]) -> Node:
+    """The node over what `final` gives for the values that it reads; itself where these are the same."""
     if all(final(v) is v for v in node.reads()):
         return node
-    twin = Node(
-        node.op,
-        {key: final(v) if isinstance(v, Value) else v for key, v in node.attrs.items()},
-        [v if v is None else final(v) for v in node.inputs],
-        node.ctx,
-        node.single,
-        node.backward,
-    )
-    twin.outputs, twin.early = node.outputs, node.early
-    for v in twin.outputs:
-        v.source = twin
-    return twin
+    attrs = {key: final(v) if isinstance(v, Value) else v for key, v in node.attrs.items()}
+    return over(node, [v if v is None else final(v) for v in node.inputs], attrs)
+
+
+def over(node: Node, inputs: list, attrs: dict) -> Node:
+    """The node over these inputs and attributes, with the same outputs."""
+    made = Node(node.op, attrs, inputs, node.ctx, node.single, node.backward)
+    made.outputs, made.early = node.outputs, node.early
+    for v in made.outputs:
+        v.source = made
+    return made

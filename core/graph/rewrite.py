@@ -135,21 +135,3 @@ class Rule:
 def predicts(graph: Graph) -> bool:
     """Whether a graph has no backward part."""
     return not graph.heads
-
-
-def reading(node: Node, values: dict[Value, Value]) -> Node:
-    """The node over other values, with the same outputs."""
-
-    def final(v):
-        return values.get(v, v) if isinstance(v, Value) else v
-
-    return over(node, [final(v) for v in node.inputs], {key: final(v) for key, v in node.attrs.items()})
-
-
-def over(node: Node, inputs: list, attrs: dict) -> Node:
-    """The node over these inputs and attributes, with the same outputs."""
-    twin = Node(node.op, attrs, inputs, node.ctx, node.single, node.backward)
-    twin.outputs, twin.early = node.outputs, node.early
-    for v in twin.outputs:
-        v.source = twin
-    return twin

@@ -91,7 +91,7 @@ class Tracer:
         self._unreadable = set(map(id, parameters))
         self._parameters = {id(p._data): p for p in parameters}
         self._values: dict[int, Value] = {}  # by id of the tensor (or what a kernel reserves), which the value keeps
-        self._twins: dict[int, NDArray] = {}  # traced arrays, by id of the array from outside that they stand for
+        self._proxies: dict[int, NDArray] = {}  # traced arrays, by id of the array from outside that they stand for
         self._given: dict[int, NDArray] = {}  # arrays that a traced one stands for
         self._entered: list[tuple[NDArray, Value]] = []  # all of these, with what they were before anything was written
         self._leaves: dict[int, autograd.Leaf] = {}
@@ -103,9 +103,9 @@ class Tracer:
 
     # ------------------------------------------------------------------ called by core.dispatch
 
-    def twins(self, inputs: list) -> list:
+    def proxies(self, inputs: list) -> list:
         """The inputs of an operator as traced arrays; placeholders of parameters stay."""
-        return [x if x is None or not isinstance(x, NDArray) or x._is_placeholder else self._twin(x) for x in inputs]
+        return [x if x is None or not isinstance(x, NDArray) or x._is_placeholder else self._proxy(x) for x in inputs]
 
     def draw(self, ctx) -> Draw:
         """What stands for a random key."""
@@ -143,7 +143,7 @@ class Tracer:
         result = op.function(*inputs, **context_attrs)
         if not self.whole:
             return result
-        inputs = self.twins(inputs)
+        inputs = self.proxies(inputs)
         if any(x is not None and id(x._data) not in self._values for x in inputs):
             return result  # an input got its shape inside
         del graph.nodes[count:]
@@ -157,11 +157,11 @@ class Tracer:
             raise Untraceable("a sparse array is written")
         if target._data is not None and tuple(target.shape) != tuple(source.shape):
             raise MXNetError(f"cannot write a result of shape {source.shape} to an array of shape {target.shape}")
-        source = self._twin(source)
+        source = self._proxy(source)
         if target._data is None:
             target._data = source._data
             return
-        target = self._twin(target)
+        target = self._proxy(target)
         target._data = source._data if target.dtype == source.dtype else F.Cast(source, dtype=target.dtype)._data
         self._views.written(target)
 
@@ -171,7 +171,7 @@ class Tracer:
 
     def write_part(self, target: NDArray, key: tuple, value: NDArray) -> None:
         """`target[key] = value` for a basic index and a value in the shape of the part."""
-        self.write(target, replaced(self._twin(target), key, value))
+        self.write(target, replaced(self._proxy(target), key, value))
 
     def failed(self, op: Operator, error: Exception) -> None:
         """Tells operators that cannot be run without values from those that are misused."""
@@ -283,21 +283,21 @@ class Tracer:
         """The slot of a result."""
         if not isinstance(x, NDArray):
             return x
-        twin = self._twin(x)
-        value = self._values[id(twin._data)]
-        entry = twin._entry
+        proxy = self._proxy(x)
+        value = self._values[id(proxy._data)]
+        entry = proxy._entry
         key = value, (id(entry[0]), entry[1]) if type(entry) is tuple else id(entry)
         if key not in self._outputs:
             slot = Slot(len(self.graph.outputs))
-            slot.same = entry is self._leaves.get(id(twin)) and value.source is None
-            self._outputs[key] = slot, twin
+            slot.same = entry is self._leaves.get(id(proxy)) and value.source is None
+            self._outputs[key] = slot, proxy
             self.graph.outputs.append(value)
         return self._outputs[key][0]
 
     def finish(self) -> None:
         """Notes what was written to arrays from outside."""
-        for twin, origin in self._entered:
-            value = self._values[id(twin._data)]
+        for proxy, origin in self._entered:
+            value = self._values[id(proxy._data)]
             if value is not origin:
                 self.graph.writes.append((origin, value))
 
@@ -305,64 +305,64 @@ class Tracer:
         """Adds the backward part, for one head gradient per output that autograd tracks."""
         graph, self._backward = self.graph, True
         heads, outputs = [], []
-        for k, twin in self._outputs.values():
-            if type(twin._entry) is not tuple:
+        for k, proxy in self._outputs.values():
+            if type(proxy._entry) is not tuple:
                 continue
-            head = type(twin)._wrap(storage.meta_like(twin._data), twin._ctx)
+            head = type(proxy)._wrap(storage.meta_like(proxy._data), proxy._ctx)
             entry = Value(head._data, head._ctx, type(head), HEAD, k)
             self._values[id(head._data)] = entry
             graph.heads.append(entry)
             heads.append(head)
-            outputs.append(twin)
+            outputs.append(proxy)
         sums = backward.run(outputs, heads, False, True, create_graph=False)
-        for twin, origin in self._entered:
-            leaf = self._leaves.get(id(twin))
+        for proxy, origin in self._entered:
+            leaf = self._leaves.get(id(proxy))
             if leaf is not None and id(leaf) in sums.reached:
                 found = sums.leaves.get(id(leaf))
                 graph.tracked.append(origin)
-                graph.gradients.append(None if found is None else self._values[id(self._twin(found[1])._data)])
+                graph.gradients.append(None if found is None else self._values[id(self._proxy(found[1])._data)])
 
     # ------------------------------------------------------------------
 
-    def _twin(self, x: NDArray) -> NDArray:
+    def _proxy(self, x: NDArray) -> NDArray:
         """The traced array of an array: itself where it is one."""
         if x.stype != "default":
             raise Untraceable("an array is sparse")
         if id(x._data) in self._values:
             return x
-        twin = self._twins.get(id(x))
-        if twin is None:
+        proxy = self._proxies.get(id(x))
+        if proxy is None:
             if x._data.is_meta and not give_values(x):
                 raise MXNetError(
                     "an array that stands for no values is used: a block kept it in an attribute when it was traced, "
                     "and it depends on what the block was given then. Give such arrays back as results and take them "
                     "as inputs, or call hybridize(active=False)"
                 )
-            twin = self._twins[id(x)] = self._enter(x, HELD, self.graph.held)
+            proxy = self._proxies[id(x)] = self._enter(x, HELD, self.graph.held)
             # Of a parameter that was looked at in another way (detach, as_np_ndarray) the parameter itself is held: its
             # memory may move.
             self.graph.arrays.append(self._parameters.get(id(x._data), x))
-        return twin
+        return proxy
 
     def _enter(self, x: NDArray, role: str, into: list[Value], shapes: Sequence = ()) -> NDArray:
         """Makes the traced array for one from outside."""
         tensor = storage.meta_like(x._data)
         if shapes:
             tensor = symbolic.with_extents(tensor, shapes[len(into)])
-        twin = type(x)._wrap(tensor, x._ctx)
-        self.made.append(weakref.ref(twin))
-        value = Value(twin._data, x._ctx, type(x), role, len(into))
+        proxy = type(x)._wrap(tensor, x._ctx)
+        self.made.append(weakref.ref(proxy))
+        value = Value(proxy._data, x._ctx, type(x), role, len(into))
         into.append(value)
-        self._values[id(twin._data)] = value
+        self._values[id(proxy._data)] = value
         self._given[id(x)] = x
-        self._entered.append((twin, value))
+        self._entered.append((proxy, value))
         self._ctx = self._ctx or x._ctx
         if state.recording and autograd.is_tracked(x):
             # Parameters keep their own mark, by which rules of users' functions know them too.
             own = role == HELD and type(x._entry) is autograd.Leaf
-            twin._entry = x._entry if own else autograd.Leaf(None, "write")
-            self._leaves[id(twin)] = twin._entry
-        return twin
+            proxy._entry = x._entry if own else autograd.Leaf(None, "write")
+            self._leaves[id(proxy)] = proxy._entry
+        return proxy
 
     def _made(self, thing, ctx, kind, node: Node, index: int, opaque: bool = False) -> Value:
         value = Value(thing, ctx, kind, NODE, index, node, opaque)
@@ -389,18 +389,18 @@ class _BodyTracer(Tracer):
 
     def own(self, x: NDArray) -> NDArray:
         """A result that the step makes itself."""
-        x = self._twin(x)
+        x = self._proxy(x)
         return F.identity(x) if self._values[id(x._data)].source is None else x
 
-    def _twin(self, x: NDArray) -> NDArray:
+    def _proxy(self, x: NDArray) -> NDArray:
         if x.stype != "default":
             raise Untraceable("an array is sparse")
         if id(x._data) in self._values:
             return x
-        if id(x) not in self._twins:
-            self._twins[id(x)] = self._enter(x, HELD, self.graph.held)
+        if id(x) not in self._proxies:
+            self._proxies[id(x)] = self._enter(x, HELD, self.graph.held)
             self.graph.arrays.append(x)
-        return self._twins[id(x)]
+        return self._proxies[id(x)]
 
 
 def _alike(arrays: Sequence[NDArray], others: Sequence[NDArray]) -> bool:

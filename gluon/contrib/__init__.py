@@ -2,14 +2,14 @@
 
 import importlib
 
-_ROOMS = ("cnn", "data", "estimator", "nn", "rnn")
+_MODULES = ("cnn", "data", "estimator", "nn", "rnn")
 
 
 def __getattr__(name):
-    if name in _ROOMS:
+    if name in _MODULES:
         return importlib.import_module(f"gluon.contrib.{name}")
     raise AttributeError(f"module 'gluon.contrib' has no attribute {name!r}")
 
 
 def __dir__():
-    return sorted({*globals(), *_ROOMS})
+    return sorted({*globals(), *_MODULES})

@@ -218,6 +218,6 @@ def intersection_over_union(a, b):
     return shared / ((a[:, 2:] - a[:, :2]).prod(-1)[:, None] + (b[:, 2:] - b[:, :2]).prod(-1) - shared)
 
 
-def reference(room: str):
-    """Kernels of the CPU wing, which ATen's operators or the tests' formulas vouch for."""
-    return importlib.import_module(f"core.kernels.cpu.{room}")
+def reference(family: str):
+    """Kernels of the CPU backend, which ATen's operators or the tests' formulas vouch for."""
+    return importlib.import_module(f"core.kernels.cpu.{family}")

@@ -68,7 +68,7 @@ def test_records_are_rendered():
 def test_arguments_of_classes_are_spelled_out():
     text = mx.optimizer.Adam.__doc__
     assert "beta1 : default 0.9" in text and "use_fused_step : keyword only, default None" in text
-    assert "clip_gradient : keyword only, default None\n    bound of the elements of rescaled gradients" in text
+    assert "clip_gradient : keyword only, default None\n    rescaled gradients are clipped to" in text
     assert text.index("Parameters\n") < text.index("Examples\n") < text.index(">>> ")
 
 

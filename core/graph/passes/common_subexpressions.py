@@ -15,8 +15,8 @@ def _fixed(node: Node, walk: Walk) -> bool:
 
 def _earlier(node: Node, walk: Walk) -> Made | None:
     key = _key(node, walk.final)
-    twin = node if key is None else walk.memory.setdefault(key, node)
-    return None if twin is node else Made([], twin.outputs)
+    first = node if key is None else walk.memory.setdefault(key, node)
+    return None if first is node else Made([], first.outputs)
 
 
 def _key(node: Node, final: Callable) -> tuple | None:

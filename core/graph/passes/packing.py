@@ -10,8 +10,8 @@ from math import prod
 
 from core.dtypes import FLOATS
 from core.extents import hints
-from core.graph.ir import HELD, Node, Value, apply
-from core.graph.rewrite import Made, Rule, Walk, over
+from core.graph.ir import HELD, Node, Value, apply, over
+from core.graph.rewrite import Made, Rule, Walk
 
 SMALL = (
     2**20

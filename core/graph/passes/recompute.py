@@ -6,8 +6,8 @@ reads: only such pointwise results are computed again whose operands are saved w
 
 from __future__ import annotations
 
-from core.graph.ir import Node, apply
-from core.graph.rewrite import Made, Rule, Walk, predicts, reading
+from core.graph.ir import Node, apply, reading
+from core.graph.rewrite import Made, Rule, Walk, predicts
 from core.kernels.formula import postorder
 
 LARGE = 2**16  # bytes from which memory is worth one more kernel
@@ -27,7 +27,7 @@ def _again(node: Node, walk: Walk) -> Made | None:
         return None
     new = [again[v] for v in read if v not in made]
     made.update(read)
-    return Made([*new, reading(node, {v: again[v].outputs[0] for v in read})], None)
+    return Made([*new, reading(node, lambda v: again[v].outputs[0] if v in read else v)], None)
 
 
 def _is_saved_anyway(node: Node, walk: Walk) -> bool:
