@@ -228,7 +228,7 @@ def _head_gradients(heads, head_grads) -> list:
     else:
         given = head_grads if isinstance(head_grads, (list, tuple)) else [head_grads]
     if len(given) != len(heads):
-        raise ValueError(f"{len(heads)} heads, but {len(given)} head gradients")
+        raise ValueError(f"{len(heads)} arrays, but {len(given)} gradients in head_grads")
     return [h.ones_like() if g is None else g for h, g in zip(heads, given, strict=True)]
 
 

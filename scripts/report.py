@@ -132,7 +132,7 @@ def _run(root: Path, path: Path, record: dict, labels: dict[Path, str]) -> list[
     if path.with_suffix(".png").exists():
         links += f" ([picture]({_link(root, path, '.png')}))"
     minutes = f"{record['times']['seconds'] / 60:.1f} min"
-    epochs = str(_count_epochs(record))
+    epochs = str(_count_epochs(record) or record.get("arguments", {}).get("epochs", ""))
     return [links, result, record.get("published", ""), _data(record), epochs, minutes, record["device"]]
 
 

@@ -1,7 +1,7 @@
 """Sphinx extension that writes the table of all networks (docs/models.md includes it), from the registries.
 
-Names, tasks, inputs and weights are asked of the zoos, published accuracies and measured times of the files that the
-benchmarks keep. How many parameters a network has takes seconds a network to find out, so these numbers are in
+Names, tasks, inputs and weights are asked of the zoos, published accuracies on ImageNet and measured times of the files
+that the benchmarks keep; other published scores are in docs/published_scores.tsv. How many parameters a network has takes seconds a network to find out, so these numbers are in
 docs/model_sizes.tsv, which `python -m docs.extensions.model_list` writes anew.
 """
 
@@ -15,10 +15,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = ROOT / "docs" / "model_sizes.tsv"
+SCORES = ROOT / "docs" / "published_scores.tsv"
 ACCURACIES = ROOT / "scripts" / "benchmarks" / "published_accuracies.tsv"
 TIMES = ROOT / "logs" / "benchmarks" / "classification_zoo.json"
-COLUMNS = ("network", "task", "input", "parameters", "published top-1 (%)", "pictures/s", "weights")
-NUMBERS = {"parameters", "published top-1 (%)", "pictures/s"}
+COLUMNS = ("network", "task", "input", "parameters", "published score (%)", "pictures/s", "weights")
+NUMBERS = {"parameters", "published score (%)", "pictures/s"}
 SHOWN = 2  # names of weights in a row
 # Frames of a video that networks take, of SlowFast those of both rates; pictures that stand for a video
 FRAMES, PARTS = (32, 36, 40, 80), (3, 7)
@@ -34,8 +35,8 @@ def rows() -> list[dict[str, str]]:
     """A row for each network of both zoos, by the names of the columns."""
     from gluoncv.model_zoo import get_model_list
 
-    sizes, accuracies, times = sizes_of_networks(), _accuracies(), _times()
-    found = [_vision(name, sizes, accuracies, times) for name in sorted(get_model_list())]
+    sizes, scores, times = sizes_of_networks(), published_scores(), _times()
+    found = [_vision(name, sizes, scores, times) for name in sorted(get_model_list())]
     return found + _language(sizes)
 
 
@@ -114,7 +115,7 @@ def _known(net) -> bool:
     return all(extent > 0 for p in net.collect_params().values() for extent in p.shape or (0,))
 
 
-def _vision(name, sizes, accuracies, times) -> dict[str, str]:
+def _vision(name, sizes, scores, times) -> dict[str, str]:
     from gluoncv.model_zoo import cards, model_store, sources
 
     prepared = cards.preprocessing_of(name)
@@ -123,7 +124,7 @@ def _vision(name, sizes, accuracies, times) -> dict[str, str]:
     more = f" and {len(where) - SHOWN} more" if len(where) > SHOWN else ""
     return dict(zip(COLUMNS, (
         name, cards.task_of(name), f"{size}" if isinstance(size, int) and size else "any", sizes[name][0],
-        accuracies.get(name, ""), times.get(name, ""), ", ".join(where[:SHOWN]) + more or "none published",
+        scores.get(name, ""), times.get(name, ""), ", ".join(where[:SHOWN]) + more or "none published",
     )))  # fmt: skip
 
 
@@ -145,9 +146,12 @@ def _per_word(fixed: str, each: str) -> str:
     return f"{int(fixed):,} + {int(each):,} a word" if int(each) else fixed
 
 
-def _accuracies() -> dict[str, str]:
+def published_scores() -> dict[str, str]:
+    """What GluonCV publishes for the weights of each network, with the measure: `37.0 box AP`."""
     with open(ACCURACIES, encoding="utf-8", newline="") as file:
-        return {row["network"]: row["top-1"] for row in csv.DictReader(file, delimiter="\t")}
+        found = {row["network"]: f"{row['top-1']} top-1" for row in csv.DictReader(file, delimiter="\t")}
+    with open(SCORES, encoding="utf-8", newline="") as file:
+        return found | {row["network"]: f"{row['score']} {row['measure']}" for row in csv.DictReader(file, delimiter="\t")}
 
 
 def _times() -> dict[str, str]:

@@ -51,6 +51,7 @@ for step, kernel, shape, _, buffer in rows:
     axis.barh(int(buffer), 1, left=int(step), edgecolor="black", color=f"C{buffer}", alpha=0.5)
     axis.text(int(step) + 0.5, int(buffer), f"{kernel}\n{shape}", ha="center", va="center", fontsize=7)
 axis.set(xlabel="step", ylabel="buffer", yticks=sorted({int(row[4]) for row in rows}))
+figure.tight_layout()
 
 # %% [markdown]
 # In training the statistics of the batch are needed, so the normalization stays, and the backward part follows.

@@ -90,7 +90,8 @@ curves.legend()
 matrix.imshow(result.confusion, cmap="Blues")
 for i, row in enumerate(result.confusion):
     for j, count in enumerate(row):
-        matrix.text(j, i, int(count), ha="center", va="center")
+        shade = "white" if count > result.confusion.max() / 2 else "black"
+        matrix.text(j, i, int(count), ha="center", va="center", color=shade)
 ticks = range(len(result.classes))
 matrix.set(xticks=ticks, yticks=ticks, xticklabels=result.classes, yticklabels=result.classes)
 matrix.set(xlabel="taken for", ylabel="is")
