@@ -151,7 +151,9 @@ def published_scores() -> dict[str, str]:
     with open(ACCURACIES, encoding="utf-8", newline="") as file:
         found = {row["network"]: f"{row['top-1']} top-1" for row in csv.DictReader(file, delimiter="\t")}
     with open(SCORES, encoding="utf-8", newline="") as file:
-        return found | {row["network"]: f"{row['score']} {row['measure']}" for row in csv.DictReader(file, delimiter="\t")}
+        return found | {
+            row["network"]: f"{row['score']} {row['measure']}" for row in csv.DictReader(file, delimiter="\t")
+        }
 
 
 def _times() -> dict[str, str]:

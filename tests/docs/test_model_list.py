@@ -49,9 +49,15 @@ def test_sizes_are_counted_as_written(rows, name):
 
 def test_what_is_known_of_a_network_is_in_its_row(rows):
     row = rows["mobilenet0.25"]
-    assert (row["task"], row["input"], row["published top-1 (%)"]) == ("classification", "224", "52.91")
+    assert (row["task"], row["input"], row["published score (%)"]) == ("classification", "224", "52.91 top-1")
     assert float(row["pictures/s"]) > 0 and row["weights"].startswith("MXNet")
     assert rows["ssd_512_resnet50_v1_coco"]["task"] == "detection"
+    assert rows["ssd_512_resnet50_v1_coco"]["published score (%)"] == "30.6 box AP"
+
+
+def test_published_scores_are_of_networks_of_the_list(rows):
+    scored = {name for name, row in rows.items() if row["published score (%)"]}
+    assert set(model_list.published_scores()) == scored
 
 
 def test_the_table_marks_what_is_sorted_as_numbers():

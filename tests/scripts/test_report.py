@@ -60,6 +60,12 @@ def test_tables_and_curves_follow_from_the_logs(checkout):
     assert report(checkout, "--check").returncode == 0
 
 
+def test_epochs_are_those_asked_for_where_a_run_has_no_row_for_each(checkout):
+    write(checkout, {key: value for key, value in RUN.items() if key != "epochs"} | {"arguments": {"epochs": 4}})
+    assert report(checkout).returncode == 0
+    assert "| 0.93 | generated | 4 | 1.5 min |" in (checkout / "docs" / "results.md").read_text()
+
+
 def test_repetitions_are_summarised_by_mean_and_spread(checkout):
     rows = [
         {"repeat": repeat, "epoch": epoch, "test_accuracy": accuracy}
