@@ -1,8 +1,9 @@
 """Sphinx extension that writes the table of all networks (docs/models.md includes it), from the registries.
 
 Names, tasks, inputs and weights are asked of the zoos, published accuracies on ImageNet and measured times of the files
-that the benchmarks keep; other published scores are in docs/published_scores.tsv. How many parameters a network has takes seconds a network to find out, so these numbers are in
-docs/model_sizes.tsv, which `python -m docs.extensions.model_list` writes anew.
+that the benchmarks keep; other published scores are in docs/published_scores.tsv. How many parameters a network has
+takes seconds a network to find out, so these numbers are in docs/model_sizes.tsv, which
+`python -m docs.extensions.model_list` writes anew.
 """
 
 from __future__ import annotations
