@@ -41,11 +41,17 @@ class Part:
     """A compiled list of nodes.
 
     run: the function that was made of `source`; steps: what it calls, in order; draws: what its random keys are for.
+    given: of its arguments, what the layouts of what is computed follow from (see `kernels.bound`); None for a part
+    that runs too seldom to be bound.
     """
 
-    def __init__(self, writer: _Writer, name: str, parameters: str, draws: list[Draw]):
+    def __init__(
+        self, writer: _Writer, name: str, parameters: str, draws: list[Draw], given: Callable | None = None
+    ):  # fmt: skip
         self.source, self.run = writer.function(name, parameters)
         self.steps, self.draws, self._buffers = writer.steps, draws, writer.buffers
+        if given is not None and self.steps:
+            self.run = kernels.bound(self.run, writer.calls, given, storage.device(self.steps[0].node.ctx))
 
     @functools.cached_property
     def buffers(self) -> dict[Value, int]:
@@ -82,7 +88,13 @@ def forward_part(graph: Graph, sharing: Sharing) -> Part:
         writer.line(f"{writer.name(target)}.copy_({writer.name(value)})")
     lengths = f", ({', '.join(symbols)},)" if symbols and graph.heads else ""
     writer.line(f"return {writer.tuple(graph.outputs)}, [*{writer.tuple(graph.saved())}{lengths}]")
-    return Part(writer, "forward", "inputs, held, prepared, keys", [d for d in graph.draws if not d.backward])
+    reads = {v for node in nodes for v in node.reads()}
+    places = [k for k, v in enumerate(graph.held) if v in reads]
+
+    def given(inputs, held, prepared, keys):
+        return [*inputs, *keys], [*[held[k] for k in places], *prepared]
+
+    return Part(writer, "forward", "inputs, held, prepared, keys", [d for d in graph.draws if not d.backward], given)
 
 
 def backward_part(graph: Graph, sharing: Sharing, retain: bool = False) -> Part:
@@ -100,7 +112,11 @@ def backward_part(graph: Graph, sharing: Sharing, retain: bool = False) -> Part:
         writer.unpack(source, values)
         writer.line(f"{source}.clear()")
     writer.body([node for node in graph.nodes if node.backward], [], graph.gradients)
-    return Part(writer, "backward", "saved, heads, keys, found, store", [d for d in graph.draws if d.backward])
+
+    def given(saved, heads, keys, found, store):
+        return [*saved, *heads, *keys], ()
+
+    return Part(writer, "backward", "saved, heads, keys, found, store", [d for d in graph.draws if d.backward], given)
 
 
 def _symbols(graph: Graph) -> list[str]:
@@ -134,9 +150,12 @@ def lower(node: Node) -> Step:
         else:
             if (family, name) == ("pointwise", "pointwise"):
                 formula, operands, values, dtype = arguments
-                function = kernels.formula_kernel(formula, dtype, operands[0].meta.dtype, device)
-                whole = formula, operands, values, dtype
-                return Step(f"pointwise {formula.name}", function, [*operands, *values], {}, node, whole)
+                title, whole = f"pointwise {formula.name}", (formula, operands, values, dtype)
+                if kernels.runs_triton(device):
+                    function = kernels.implementation(family, name, device)
+                    return Step(title, function, arguments, keywords, node, whole)
+                function = kernels.formula_kernel(formula, dtype, operands[0].meta.dtype)
+                return Step(title, function, [*operands, *values], {}, node, whole)
             function = kernels.implementation(family, name, device)
             return Step(_title(f"{family}.{name}", node), function, arguments, keywords, node, None, called)
     if _only_reshapes(node, result, called):
@@ -173,6 +192,7 @@ class _Writer:
         self._scope: dict[str, object] = {}
         self._constants: dict[int, str] = {}
         self.steps: list[Step] = []
+        self.calls: list[str] = []  # names of what the steps call, one for each call
         self._nodes: list[Node] = []
         self._in_place: dict[Value, Value] = {}
 
@@ -285,8 +305,11 @@ class _Writer:
     def _call(self, step: Step, wanted: list[Value | None]) -> None:
         arguments = [self._text(a) for a in step.arguments]
         arguments += [f"{key}={self._text(a)}" for key, a in step.keywords.items()]
-        call = f"{self._constant(step.function, 'k')}({', '.join(arguments)})"
         node = step.node
+        name = f"k{len(self._scope)}"
+        self._scope[name] = self._remembered(step)
+        self.calls.append(name)
+        call = f"{name}({', '.join(arguments)})"
         names = [self._new(v) for v in wanted]
         if node.op.reserves:
             call = f"r = {call}"
@@ -297,6 +320,13 @@ class _Writer:
             self.line("del r")
         else:
             self._results(call, names, node.single)
+
+    def _remembered(self, step: Step) -> Callable:
+        """The function of a step; a rule that calls kernels and draws nothing is remembered as a whole."""
+        given = (*step.arguments, *step.keywords.values())
+        if step.function is not step.node.op.forward or not step.called or not all(map(_hashes, given)):
+            return step.function
+        return kernels.remembered(step.function, storage.device(step.node.ctx))
 
     def _results(self, source: str, names: list[str | None], single: bool) -> None:
         present = [n for n in names if n is not None]
@@ -343,6 +373,13 @@ class _Writer:
             name = self._constants[id(thing)] = f"{prefix}{len(self._scope)}"
             self._scope[name] = thing
         return name
+
+
+def _hashes(argument) -> bool:
+    """Whether an argument can be part of a key that comes again: a tensor or a value that hashes, not a random key."""
+    if isinstance(argument, (list, tuple)):
+        return all(map(_hashes, argument))
+    return isinstance(argument, Value) or (not isinstance(argument, Draw) and argument.__hash__ is not None)
 
 
 def _slots(argument, places: dict[int, Value], device):

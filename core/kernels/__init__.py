@@ -18,10 +18,13 @@ from core.kernels import shape as shape
 from core.kernels.dispatch import (
     BACKENDS,
     ON_CPU_ONLY,
+    bound,
     deterministic,
     forced_backend,
     implementation,
     observe,
+    remembered,
+    runs_triton,
     set_deterministic,
     using,
 )

@@ -20,7 +20,7 @@ import inspect
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
@@ -94,9 +94,14 @@ class Kernel:
     @functools.cached_property
     def triton(self) -> Function:
         if self.family in ON_CPU_ONLY:
-            return _through_the_cpu(self)
+            return self.launcher
         replay = importlib.import_module("core.kernels.triton.replay")
-        return cast(Function, replay.memoized(self._of("triton"), inspect.signature(self.contract)))
+        return cast(Function, replay.memoized(self.launcher, inspect.signature(self.contract)))
+
+    @functools.cached_property
+    def launcher(self) -> Function:
+        """What `triton` remembers the calls of."""
+        return _through_the_cpu(self) if self.family in ON_CPU_ONLY else self._of("triton")
 
     def _of(self, backend: str) -> Function:
         module = importlib.import_module(f"core.kernels.{backend}.{self.family}")
@@ -104,9 +109,9 @@ class Kernel:
 
     def select(self, lead: Tensor | torch.device) -> Function:
         """What a call runs whose first tensor is `lead`."""
-        calls = getattr(_observed, "calls", None)
-        if calls is not None:
-            return functools.partial(self._observe, calls)
+        instead = getattr(_thread, "instead", None)
+        if instead is not None:
+            return cast(Function, instead(self))
         if isinstance(lead, Tensor):  # which answers these questions faster than its device does
             without_memory, on_gpu, index = lead.is_meta, lead.is_cuda, lead.get_device()
         else:
@@ -116,11 +121,6 @@ class Kernel:
         if on_gpu and index not in (None, torch.cuda.current_device()):
             return functools.partial(_on_device, index, self.triton)
         return self.triton if on_gpu or state.forced == "triton" else self.cpu
-
-    def _observe(self, calls: list[Call], *args: Any, **kwargs: Any) -> Any:
-        result = self.contract(*args, **kwargs)
-        calls.append(Call(self.family, self.name, args, kwargs, result))
-        return result
 
 
 class Call(NamedTuple):
@@ -151,7 +151,7 @@ class _State:
 
 KERNELS: dict[str, Kernel] = {}  # by "family.name", of the families that were imported
 state = _State()
-_observed = threading.local()  # `calls`: while `observe` runs, the kernels that were called
+_thread = threading.local()  # `instead`: what gives the function of a Kernel in place of `Kernel.select`
 
 
 @contextlib.contextmanager
@@ -187,19 +187,62 @@ def set_deterministic(active: bool) -> bool:
 
 def observe(function: Callable[[], Any]) -> tuple[Any, list[Call]]:
     """What `function()` returns, and the kernels that it called on tensors without memory."""
-    before = getattr(_observed, "calls", None)
-    _observed.calls = []
+    calls: list[Call] = []
+
+    def described(found: Kernel) -> Function:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            result = found.contract(*args, **kwargs)
+            calls.append(Call(found.family, found.name, args, kwargs, result))
+            return result
+
+        return run
+
+    with _instead(described):
+        return function(), calls
+
+
+def unremembered() -> contextlib.AbstractContextManager[None]:
+    """Inside the block kernels are launched by the Triton backend's functions themselves, and no call is replayed."""
+    return _instead(lambda found: found.launcher)
+
+
+@contextlib.contextmanager
+def _instead(function: Callable[[Kernel], Function]) -> Iterator[None]:
+    before, _thread.instead = getattr(_thread, "instead", None), function
     try:
-        return function(), _observed.calls
+        yield
     finally:
-        _observed.calls = before
+        _thread.instead = before
 
 
 def implementation(family: str, name: str, device: torch.device) -> Function:
     """The function of the backend that serves `device`: what plans call without going through the dispatcher."""
     importlib.import_module(f"core.kernels.contracts.{family}")
     found = KERNELS[f"{family}.{name}"]
-    return found.triton if device.type == "cuda" or state.forced == "triton" else found.cpu
+    return found.triton if runs_triton(device) else found.cpu
+
+
+def runs_triton(device: torch.device) -> bool:
+    """Whether the Triton backend serves `device`."""
+    return device.type == "cuda" or state.forced == "triton"
+
+
+def remembered(function: Function, device: torch.device) -> Function:
+    """`function` of tensors and of values that hash, which calls kernels; where Triton serves `device`, calls of a
+    key that comes again are replayed."""
+    parameters = inspect.signature(function).parameters.values()
+    if not runs_triton(device) or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        return function
+    replay = importlib.import_module("core.kernels.triton.replay")
+    return cast(Function, replay.memoized(function, inspect.signature(function)))
+
+
+def bound(function: Function, calls: Sequence[str], given: Function, device: torch.device) -> Function:
+    """A plan for `device`; where Triton serves it, bound for arguments that come often (`core.kernels.triton.bound`)."""
+    if not runs_triton(device):
+        return function
+    binding = importlib.import_module("core.kernels.triton.bound")
+    return cast(Function, binding.bound(function, calls, given))
 
 
 def _on_device(index: int, function: Function, *args: Any, **kwargs: Any) -> Any:

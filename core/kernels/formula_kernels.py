@@ -11,22 +11,19 @@ from torch import Tensor
 
 from core import storage
 from core.kernels.contracts.pointwise import pointwise
-from core.kernels.dispatch import Function, implementation, state
+from core.kernels.dispatch import Function, runs_triton, state
 from core.kernels.formula import Formula
 
 
-def formula_kernel(formula: Formula, dtype: torch.dtype, first: torch.dtype, device: torch.device) -> Function:
-    """The function of (operands..., attributes...) that computes `formula`, for a first operand of dtype `first`."""
-    if state.forced != "triton" and device.type != "cuda":
-        function = _cpu()._compiled(formula, first)
+def formula_kernel(formula: Formula, dtype: torch.dtype, first: torch.dtype) -> Function:
+    """The CPU's function of (operands..., attributes...) that computes `formula`, for a first operand of dtype `first`."""
+    function = _cpu()._compiled(formula, first)
 
-        def run(*operands: Any) -> Tensor:
-            y: Tensor = function(*operands)
-            return y if y.dtype is dtype else y.to(dtype)
+    def run(*operands: Any) -> Tensor:
+        y: Tensor = function(*operands)
+        return y if y.dtype is dtype else y.to(dtype)
 
-        return run
-    general, count = implementation("pointwise", "pointwise", device), len(formula.inputs)
-    return lambda *operands: general(formula, operands[:count], operands[count:], dtype)
+    return run
 
 
 def inline(
@@ -38,7 +35,7 @@ def inline(
     device: torch.device,
 ) -> tuple[Any, ...] | None:
     """`formula` as lines of source for a plan (see `core.kernels.cpu.inline`), None where kernels are not so simple."""
-    if state.forced == "triton" or device.type == "cuda":
+    if runs_triton(device):
         return None
     found: tuple[Any, ...] | None = importlib.import_module("core.kernels.cpu.inline").inline(
         formula, operands, attrs, dtype, target

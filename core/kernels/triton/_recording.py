@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from core.kernels.dispatch import unremembered
 from core.kernels.triton._entry import entry, stream_of
 from core.kernels.triton._kernel import recorded_by
 
@@ -67,7 +68,7 @@ class Recording(TorchDispatchMode):
 
     def run(self, function: Callable):
         """`function(arguments)`, watched."""
-        with self, recorded_by(self):
+        with self, recorded_by(self), unremembered():
             return function(self.values)
 
     # ------------------------------------------------------------ what is seen

@@ -29,6 +29,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
+import weakref
 from collections.abc import Callable, Sequence
 
 from torch import Tensor
@@ -46,17 +48,25 @@ def memoized(function: Callable, signature: inspect.Signature) -> Callable:
 
     signature: that of its contract.
     """
-    return function if INTERPRETED else _Memo(function, signature).call
+    return function if INTERPRETED else Memo(function, signature).call
+
+
+def memo_of(function: Callable) -> Memo | None:
+    """The memory behind a function of `memoized`, None for other functions."""
+    return getattr(function, "memo", None)
 
 
 def forget() -> None:
     """Drops all calls that are remembered."""
-    for memo in _memos:
-        memo.known.clear()
-        memo.seen.clear()
+    for memory in tuple(memories):
+        memory.forget()
 
 
-class _Memo:
+# Whatever remembers calls, and can `forget` them.
+memories: weakref.WeakSet = weakref.WeakSet()
+
+
+class Memo:
     """The calls of one launcher, by key. exact: numbers belong to the key with their values."""
 
     def __init__(self, function: Callable, signature: inspect.Signature, exact: bool = False):
@@ -65,38 +75,50 @@ class _Memo:
         self.names = [p.name for p in self.parameters]
         self.known: dict[tuple, Callable] = {}
         self.seen: set[tuple] = set()
-        self.call = self._wrapper()
-        _memos.append(self)
+        self.call, self._key = self._wrapper()
+        self.call.memo = self
+        memories.add(self)
 
-    def _wrapper(self) -> Callable:
-        """A function of the launcher's signature: the key, one look-up, the replay.
+    def replay_of(self, *args, **kwargs) -> Callable | None:
+        """What a call with these arguments ends in: its replay, `call` where it has none, None where that is open."""
+        found = self.known.get(self._key(*args, **kwargs))
+        return found if found is None or isinstance(found, types.FunctionType) else self.call
+
+    def forget(self) -> None:
+        self.known.clear()
+        self.seen.clear()
+
+    def _wrapper(self) -> tuple[Callable, Callable]:
+        """A function of the launcher's signature: the key, one look-up, the replay; and one that makes the key alone.
 
         Its source spells the parameters out, for passing on *args takes as long as a part of the key.
         """
-        name, keys = self.function.__name__, []
+        keys = []
         for p in self.parameters:
             varying = p.name in VARYING and not self.exact
             source = None if p.name in VARYING else _PARTS.get(p.annotation)
             keys.append((source or f"_part({{0}}, {varying})").format(p.name))
-        source = f"""def {name}{_heading(self.parameters)}:
-    _key = ({", ".join(keys)},)
+        heading, key = _heading(self.parameters), f"({', '.join(keys)},)"
+        source = f"""def _call{heading}:
+    _key = {key}
     _replay = _known(_key)
     if _replay is not None:
         return _replay({", ".join(self.names)})
     return _unknown(_key, ({", ".join(self.names)},))
+def _key_of{heading}:
+    return {key}
 """
         scope = {f"_default_{p.name}": p.default for p in self.parameters}
-        scope |= {"_part": _part, "_known": self.known.get, "_unknown": self._unknown}
-        exec(compile(source, f"<{name}, remembered>", "exec"), scope)
-        return functools.update_wrapper(scope[name], self.function)
+        scope |= {"_part": part, "_known": self.known.get, "_unknown": self._unknown}
+        exec(compile(source, f"<{self.function.__name__}, remembered>", "exec"), scope)
+        return functools.update_wrapper(scope["_call"], self.function), scope["_key_of"]
 
     def _unknown(self, key: tuple, values: tuple):
         if recording() is not None:
             return self._launch(*values)  # part of a call that is being recorded
         if key not in self.seen:
             if len(self.seen) >= MOST:
-                self.known.clear()
-                self.seen.clear()
+                self.forget()
             self.seen.add(key)
             return self._launch(*values)
         watch = Recording(self.names, values, lambda name, v: not self.exact and name in VARYING and _is_number(v))
@@ -107,17 +129,17 @@ class _Memo:
                 raise
             return self._launch(*values)  # the error again, in the words of an ordinary call
         if watch.by_value and not self.exact:
-            exact = _Memo(self.function, self.signature, exact=True)
+            exact = Memo(self.function, self.signature, exact=True)
             self.known[key] = functools.partial(_spread, exact.call, self.parameters)
         elif not watch.provisional:
-            self.known[key] = watch.replay(result, self._launch) or self._launch
+            replay = watch.replay(result, self._launch)
+            if replay is not None:
+                replay.__defaults__ = tuple(None if p.default is p.empty else p.default for p in self.parameters)
+            self.known[key] = replay or self._launch
         return result
 
     def _launch(self, *values):
         return _spread(self.function, self.parameters, *values)
-
-
-_memos: list[_Memo] = []
 
 
 def _heading(parameters: Sequence[inspect.Parameter]) -> str:
@@ -151,12 +173,12 @@ _PARTS = {
 }
 
 
-def _part(value, varying: bool):
+def part(value, varying: bool):
     """What of an argument belongs to the key: the layout of a tensor, the type of a varying number, another's value."""
     if isinstance(value, Tensor):
         return value.dtype, value.shape, value.stride(), value.data_ptr() & 15, value.device
     if type(value) is tuple or type(value) is list:
-        return tuple([_part(v, varying) for v in value])
+        return tuple([part(v, varying) for v in value])
     if varying and _is_number(value):
         return float if isinstance(value, float) else _width(value)
     if isinstance(value, float):

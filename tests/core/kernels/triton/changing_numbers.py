@@ -54,7 +54,7 @@ def failure(calls: Calls, name: str, variants: list) -> str | None:
     family, _, kernel = name.partition(".")
     importlib.import_module(f"core.kernels.contracts.{family}")
     function = getattr(importlib.import_module(f"core.kernels.triton.{family}"), kernel)
-    memo = replay._Memo(function, inspect.signature(dispatch.KERNELS[name].contract))
+    memo = replay.Memo(function, inspect.signature(dispatch.KERNELS[name].contract))
     for turn in range(4):
         for args, kwargs in variants:
             plain, again = calls.seen(function, args, kwargs), calls.seen(memo.call, args, kwargs)

@@ -112,7 +112,7 @@ class Replays(Calls):
                 setattr(module, kernel.name, checked)
 
     def checked(self, name: str, function, signature: inspect.Signature):
-        memo = replay._Memo(function, signature)
+        memo = replay.Memo(function, signature)
 
         def call(*args, **kwargs):
             if self.within:

@@ -53,3 +53,10 @@ def test_an_operator_takes_the_time_of_few_launches(found):
     """Host time over that of `kernel[grid](...)`, Triton's own way, in the same process."""
     ratios = found["ratios"]
     assert statistics.median(ratios.values()) <= 2.5 and max(ratios.values()) <= 4, ratios
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_a_plan_takes_the_time_of_fewer_launches_than_it_makes(found, name):
+    """The whole call of a hybridized network, of whose time about three bare launches are the block's and the plan's."""
+    counts = found[name]["hybrid"]
+    assert counts["bare launches for each of the forward pass"] <= 0.5 + 1 / counts["forward"], counts

@@ -24,6 +24,10 @@ def test_replays_follow_numbers_and_memory(root):
     check(root, program="changing_numbers.py")
 
 
+def test_bound_plans_launch_what_their_kernels_launch(root):
+    assert len(check(root, program="bound_plans.py")) == 10
+
+
 def test_products_compile_for_amd(root):
     check(root, "--compile", "--target", "hip:gfx942", "--only", "test_matmul", "test_conv")
 
