@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 
+from core.extras import load
 from core.graph.ir import Node, Value, Variable
 from core.symbol import Symbol, graph
 
@@ -61,10 +62,7 @@ def plot_network(symbol, title="plot", save_format="pdf", shape=None, dtype=None
     `render()` and `view()` need the graphviz programs. ImportError where the Python package graphviz is absent.
     """
     _check(symbol)
-    try:
-        import graphviz
-    except ImportError:
-        raise ImportError("plot_network needs the package graphviz: pip install 'gluon-triton[plot]'") from None
+    graphviz = load("graphviz", "plot_network")
     outputs, _ = _shapes(symbol, shape)
     types = _types(symbol, dtype)
     nodes = graph.order(symbol._entries)

@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from core.base import MXNetError
+from core.extras import how_to_install
 from gluon.store import DownloadError, download, offline
 
 SCHEME = "hf://"
@@ -150,7 +151,7 @@ class Missing(DownloadError):
 def _fetched(repo, file, revision):
     place = HubFile(repo, revision, file)
     if not installed():
-        raise DownloadError(f'{place} needs the package huggingface_hub: pip install "gluon-triton[hub]"')
+        raise DownloadError(f"{place} needs the package huggingface_hub: {how_to_install('huggingface_hub')}")
     from huggingface_hub import constants, hf_hub_download, try_to_load_from_cache
     from huggingface_hub.errors import (
         EntryNotFoundError,

@@ -12,18 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from gluon_cli.answer import Answer, columns
-
-# Import name of a package -> (name of its distribution, the extra that brings it, what it is for)
-OPTIONAL = {
-    "matplotlib": ("matplotlib", "cv", "drawing detections"),
-    "scipy": ("scipy", "cv", "some metrics"),
-    "pycocotools": ("pycocotools", "cv", "COCO's data and metrics"),
-    "av": ("av", "video", "reading videos"),
-    "onnx": ("onnx", "onnx", "writing and reading ONNX"),
-    "onnxruntime": ("onnxruntime", "onnx", "running ONNX"),
-    "graphviz": ("graphviz", "plot", "plots of networks"),
-    "huggingface_hub": ("huggingface_hub", "hub", "weights by name from the hub"),
-}
+from gluon_cli.unimported import value
 
 
 def add(command) -> None:
@@ -51,11 +40,11 @@ def checks() -> Iterator[tuple[str, str, str]]:
         yield _package(name, "wrong" if needed else "missing", name)
     if find_spec("torch") and find_spec("numpy"):
         yield from _computes()
-    for module, (name, extra, purpose) in OPTIONAL.items():
-        if find_spec(module):
-            yield _package(name, "missing", name)
+    for package, (extra, purpose) in value("core", "extras", "EXTRAS").items():
+        if find_spec(package):
+            yield _package(package, "missing", {"sklearn": "scikit-learn"}.get(package, package))
         else:
-            yield name, "missing", f"for {purpose}: pip install 'gluon-triton[{extra}]'"
+            yield package, "missing", f"for {purpose}: pip install 'gluon-triton[{extra}]'"
     if find_spec("torch") and find_spec("numpy"):
         yield _home()
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from gluon_cli import bench, completion, convert, doctor, export, pictures, predict, texts, train, zoo
 from gluon_cli.programs import add_shared_arguments
+from gluon_cli.unimported import value
 
 COMMANDS = (zoo, predict, pictures, texts, train, export, convert, bench, doctor, completion)
 
@@ -61,13 +62,7 @@ class _Version(argparse.Action):
     """Prints the version; read from its file, it is known also where PyTorch is not installed."""
 
     def __call__(self, parser, *_):
-        import runpy
-        from importlib.util import find_spec
-        from pathlib import Path
-
-        spec = find_spec("gluon")
-        assert spec is not None and spec.origin is not None  # this is a part of the same project
-        print(f"gluon {runpy.run_path(str(Path(spec.origin).with_name('version.py')))['__version__']}")
+        print(f"gluon {value('gluon', 'version', '__version__')}")
         parser.exit()
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 
 from core import kernels
+from core.extras import EXTRAS
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("core", "gluon", "gluoncv", "gluonnlp")
@@ -73,7 +74,7 @@ def test_imports_go_down_only(package):
 # The layers inside of core, bottom to top; a module belongs to the longest prefix that it has here.
 CORE_LAYERS = (
     # what everything stands on
-    "base context current device dtypes error extents files heap html late_names libinfo log name attribute random_keys registry "
+    "base context current device dtypes error extents extras files heap html late_names libinfo log name attribute random_keys registry "
     "resample runtime signatures storage symbolic tracebacks util",
     "kernels",
     "ops documentation",
@@ -120,6 +121,35 @@ def test_kernels_know_nothing_above_them():
         if name.split(".")[0] == "core" and not under(name, allowed)
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_packages_of_extras_are_loaded_by_what_names_the_extra():
+    """gluon/hub.py asks whether its package is there before it imports names of it."""
+    wrong = [
+        f"{where}: imports {name}, see core.extras.load"
+        for package in FLOORS
+        for path in sources(package)
+        if not relative(path).startswith(("gluon/hub.py", "scripts/benchmarks/"))
+        for name, where in imports(path)
+        if name.split(".")[0] in EXTRAS
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_package_that_is_missing_is_named_with_its_extra():
+    code = """
+        from core import nd
+        from gluoncv.utils.viz import plot_image
+        for call in (lambda: plot_image(nd.zeros((2, 2, 3))), nd.sparse.zeros("csr", (2, 2)).asscipy):
+            try:
+                call()
+            except ImportError as error:
+                print(error)
+    """
+    assert python(code, blocked=set(EXTRAS), check=True).stdout.splitlines() == [
+        "drawing needs the package matplotlib: pip install 'gluon-triton[cv]'",
+        "asscipy needs the package scipy: pip install 'gluon-triton[cv]'",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from core import autograd, dispatch, documentation, storage, writes
 from core.base import MXNetError, nearest
 from core.context import Context, current_context
 from core.dtypes import dtype_name
+from core.extras import load
 from core.ndarray.ndarray import NDArray
 from core.ndarray.ndarray import array as dense_array
 from core.ndarray.rows import distinct, on_host, plain, row_index, rows_of, set_rows
@@ -258,10 +259,9 @@ class CSRNDArray(BaseSparseNDArray):
 
     def asscipy(self):
         """The `scipy.sparse.csr_matrix` with the same parts."""
-        from scipy.sparse import csr_matrix as scipy_csr
-
+        scipy_sparse = load("scipy.sparse", "asscipy")
         data, indices, indptr = (part.asnumpy() for part in self._parts)
-        return scipy_csr((data, indices, indptr), shape=self._shape)
+        return scipy_sparse.csr_matrix((data, indices, indptr), shape=self._shape)
 
     def __getitem__(self, key):
         rows = self._shape[0]

@@ -6,6 +6,8 @@ import itertools
 
 import numpy as np
 
+from core.extras import load
+
 
 def gen_buckets_probs_with_ppf(ppf, nbuckets):
     """(intervals of equal probability, their probabilities) of a distribution, from its percent point function."""
@@ -31,7 +33,7 @@ def chi_square_check(generator, buckets, probs, nsamples=1000000):
 
     buckets: values, or intervals in rising order.
     """
-    from scipy import stats
+    stats = load("scipy.stats", "chi_square_check")
 
     if not isinstance(buckets, list) or len(buckets) != len(probs):
         raise AssertionError("buckets is a list with as many entries as probs")

@@ -6,7 +6,6 @@ and recorded calls are computed here as ever.
 
 from __future__ import annotations
 
-import importlib
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 from core import storage
 from core.base import MXNetError, nearest
 from core.dtypes import dtype_name
+from core.extras import load
 from gluon.block.operators import leaves
 from gluon.block.structure import _regroup
 
@@ -76,10 +76,7 @@ def _loader(backend: str, options: dict) -> Callable[[str], Callable]:
         raise MXNetError(
             f"there is no backend {backend!r}; known are {', '.join(known)}.{nearest(str(backend), known)}"
         )
-    try:
-        package = importlib.import_module(backend)
-    except ImportError:
-        raise ImportError(f"backend={backend!r} needs that package: pip install 'gluon-triton[{backend}]'") from None
+    package = load(backend, f"backend={backend!r}")
     return lambda path: LOADERS[backend](package, path, options)
 
 

@@ -7,6 +7,7 @@ import time
 from typing import Any, ClassVar
 
 from core.base import MXNetError
+from core.extras import load
 from gluoncv.auto.data import hold_out
 from gluoncv.auto.estimators import BaseEstimator, ImageClassificationEstimator, SSDEstimator
 from gluoncv.auto.space import Space
@@ -106,11 +107,7 @@ class Task:
 
     def _optimize(self, train, limit) -> None:
         """Has optuna draw settings, and end trials early."""
-        try:
-            import optuna
-        except ImportError as error:
-            raise ImportError("to search settings takes optuna: pip install 'gluon-triton[auto]'") from error
-
+        optuna = load("optuna", "searching settings")
         guided, pruner = STRATEGIES[self._search["search_strategy"]]
         early = {
             "SuccessiveHalvingPruner": lambda: optuna.pruners.SuccessiveHalvingPruner(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 # The names and where they are from: PASCAL VOC (Everingham et al., 2010), COCO 2017 (Lin et al., 2014), ImageNet
 # (Russakovsky et al., 2015), ADE20K (Zhou et al., 2017), Cityscapes (Cordts et al., 2016), LV-MHP-v1 (Li et al., 2017),
-# VisDrone (Zhu et al., 2018), UCF101 (Soomro et al., 2012), HMDB51 (Kuehne et al., 2011), Kinetics (Kay et al., 2017),
-# Something-Something (Goyal et al., 2017).
+# VisDrone (Zhu et al., 2018), CIFAR-10 (Krizhevsky, 2009), UCF101 (Soomro et al., 2012), HMDB51 (Kuehne et al., 2011),
+# Kinetics (Kay et al., 2017), Something-Something (Goyal et al., 2017).
 _FILE = Path(__file__).with_suffix(".json")
 
 

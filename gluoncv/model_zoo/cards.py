@@ -131,7 +131,7 @@ def preprocessing_of(name: str) -> Preprocessing | Persons | Frames | Resized | 
     """How GluonCV makes the inputs of a network; None for trackers, which compare two positions of two pictures."""
     task = task_of(name)
     if name.startswith("cifar_"):
-        return Preprocessing(32, 0, mean=CIFAR[0], deviation=CIFAR[1])
+        return Preprocessing(32, 32, mean=CIFAR[0], deviation=CIFAR[1])
     if task == "classification":
         size = 299 if re.match("inceptionv3|xception", name) else 331 if name.startswith("nasnet_6") else 224
         return Preprocessing(size, ceil(size / 0.875))

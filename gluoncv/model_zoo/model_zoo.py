@@ -157,9 +157,9 @@ def by_identifier(identifier, module):
     raise AttributeError(f"module {module!r} has no attribute {identifier!r}")
 
 
-# Endings of names of networks that were trained on videos -> the data set
-VIDEOS = {f"_{name}": name for name in ("kinetics400", "kinetics700", "ucf101", "hmdb51")} | {
-    "_sthsthv2": "somethingsomethingv2"
+# What names of classifiers begin or end with -> the data set that names their classes; the others are ImageNet's
+DATA_SETS = {"cifar_": "cifar10", "_sthsthv2": "somethingsomethingv2"} | {
+    f"_{name}": name for name in ("kinetics400", "kinetics700", "ucf101", "hmdb51")
 }
 
 
@@ -172,10 +172,10 @@ def _name_classes(net, name):
     if hasattr(net, "classes"):
         return
     count = list(net.collect_params().values())[-1].shape[0]
-    videos = next((data for ending, data in VIDEOS.items() if name.endswith(ending)), None)
-    if videos is not None and count == len(names(videos)):
-        net.classes = list(names(videos))
-    elif videos is None and count == 1000:
+    of = next((data for part, data in DATA_SETS.items() if name.startswith(part) or name.endswith(part)), None)
+    if of is not None and count == len(names(of)):
+        net.classes = list(names(of))
+    elif of is None and count == 1000:
         for attribute, value in vars(ImageNet1kAttr()).items():
             if attribute != "num_class":
                 setattr(net, attribute, value)

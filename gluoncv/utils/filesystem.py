@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from core.base import MXNetError
+from core.extras import how_to_install
 from core.files.archives import Archive
 from core.util import makedirs
 
@@ -60,7 +61,7 @@ def try_import_decord():
     return try_import(
         "decord",
         "decord is not among the packages that gluon-triton installs: data sets read videos by PyAV, which "
-        "`pip install 'gluon-triton[video]'` installs. For a program that calls decord itself: `pip install decord`",
+        f"`{how_to_install('av')}` installs. For a program that calls decord itself: `pip install decord`",
     )
 
 

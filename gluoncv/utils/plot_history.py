@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from core.extras import load
+
 
 class TrainingHistory:
     """Values by epoch for each of `labels`; `plot` draws them with matplotlib.
@@ -28,7 +30,7 @@ class TrainingHistory:
 
     def plot(self, labels=None, colors=None, y_lim=(0, 1), save_path=None, legend_loc="upper right"):
         """Draws the curves of `labels` (all by default) to `save_path`, or to a window."""
-        import matplotlib.pyplot as plt
+        plt = load("matplotlib.pyplot", "drawing")
 
         figure, axes = plt.subplots()
         for k, label in enumerate(labels or self.history):

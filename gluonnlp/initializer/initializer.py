@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core.extras import load
 from core.initializer import Initializer, register
 
 __all__ = ["HighwayBias", "TruncNorm"]
@@ -33,11 +34,7 @@ class TruncNorm(Initializer):
 
     def __init__(self, mean=0, stdev=0.01, **kwargs):
         super().__init__(**kwargs)
-        try:
-            from scipy.stats import truncnorm
-        except ImportError as error:
-            raise ImportError("TruncNorm needs SciPy: pip install 'gluon-triton[cv]'") from error
-        self._distribution = truncnorm(-2, 2, mean, stdev)
+        self._distribution = load("scipy.stats", "TruncNorm").truncnorm(-2, 2, mean, stdev)
 
     def _init_weight(self, name, arr):
         arr[:] = self._distribution.rvs(arr.size).reshape(arr.shape)

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 from core import image, nd
+from core.extras import load
 from gluoncv.model_zoo import get_model
 from scripts.common.demo import demo_parser, keep
 from scripts.common.devices import add_count_argument, contexts
@@ -22,7 +23,7 @@ from scripts.common.program import program
 
 @program
 def main(argv: list[str] | None = None) -> list[np.ndarray]:
-    from matplotlib import colormaps
+    colormaps = load("matplotlib", "colouring depths").colormaps
 
     args = parse_args(argv)
     device = contexts(args)[0]

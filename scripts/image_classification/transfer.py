@@ -22,12 +22,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import core as mx
 from gluon.data.vision import CIFAR10
 from gluon.finetune import Recipe
+from gluoncv.data.classes import names
 from gluoncv.finetune import PictureClassifier
 from scripts.common.environment import checksums
 from scripts.common.packaged import PACKAGES, checkpoint_folder
 from scripts.common.record import LOGS, Record
 
-CLASSES = "airplane automobile bird cat deer dog frog horse ship truck".split()
 # kind -> the rate of what was trained before, as a part of that of the new layer
 KINDS = {"features": 0.0, "fine-tuned": 0.03, "from nothing": 1.0}
 
@@ -49,7 +49,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     for kind, body_rate in KINDS.items():
         mx.random.seed(args.seed)
         start = False if kind == "from nothing" else args.weights
-        classifier = PictureClassifier.of_zoo(args.model, CLASSES, start, args.size)
+        classifier = PictureClassifier.of_zoo(args.model, names("cifar10"), start, args.size)
         # These pictures show their thing from border to border.
         classifier.preprocessing = replace(classifier.preprocessing, resize=args.size)
         recipe = Recipe(

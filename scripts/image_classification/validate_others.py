@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 from core import nd
+from core.extras import load
 from gluon.model_zoo.vision import BottleneckV1, ResNetV1
 from gluoncv.model_zoo import differences, get_model
 from gluoncv.model_zoo.cards import Preprocessing
@@ -112,9 +113,8 @@ def as_shift(norm, scale, mean, shift):
 
 def open_nsfw(file, pictures) -> dict:
     """The network of the ONNX file beside onnxruntime: how far probabilities are apart."""
-    import onnx
-    import onnxruntime
-    from onnx import numpy_helper
+    onnx, onnxruntime = (load(name, "the comparison") for name in ("onnx", "onnxruntime"))
+    numpy_helper = load("onnx.numpy_helper", "the comparison")
 
     graph = onnx.load(str(file)).graph
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}

@@ -10,6 +10,7 @@ from pathlib import Path
 import core as mx
 import gluonnlp as nlp
 from core import autograd
+from core.extras import load
 from scripts.common import parallel
 from scripts.common.averages import Mean
 from scripts.common.devices import add_gpu_argument, context_of, contexts, spread
@@ -203,7 +204,7 @@ def perplexity(net, batches, context) -> float:
 
 def bleu(translations: list[str], references: list[str], tokenizer: str = "13a") -> float:
     """BLEU of sacrebleu (Post, 2018), from 0 to 100; tokenizer: one of its own, "none" for texts that are cut."""
-    import sacrebleu
+    sacrebleu = load("sacrebleu", "BLEU")
 
     return sacrebleu.corpus_bleu(translations, [references], tokenize=tokenizer, force=True).score
 

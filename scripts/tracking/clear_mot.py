@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 
 import numpy as np
 
+from core.extras import load
 from gluoncv.utils.bbox import bbox_iou
 
 # Shares of an object's frames in which it is found: mostly tracked from the first on, mostly lost below the second.
@@ -76,7 +77,7 @@ def _by_frame(rows):
 
 def _match(objects, hypotheses, overlaps, last):
     """Pairs of indices: those of before where they still overlap, of the rest the best together."""
-    from scipy.optimize import linear_sum_assignment
+    linear_sum_assignment = load("scipy.optimize", "matching of objects").linear_sum_assignment
 
     pairs, free = [], overlaps.copy()
     for i, number in enumerate(objects):
@@ -92,7 +93,7 @@ def _match(objects, hypotheses, overlaps, last):
 
 def _identities(together):
     """Frames in which objects are at the hypotheses that they are given to, one to one, at most."""
-    from scipy.optimize import linear_sum_assignment
+    linear_sum_assignment = load("scipy.optimize", "matching of objects").linear_sum_assignment
 
     if not together:
         return 0

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -11,8 +12,10 @@ import numpy as np
 import pytest
 
 from core import nd
+from core.extras import EXTRAS
 from gluon_cli import programs
 from gluon_cli.main import main, parser
+from gluoncv.data.classes import names
 from gluoncv.data.transforms.presets import ssd
 from gluoncv.model_zoo import get_model, save_state_dict
 
@@ -68,6 +71,22 @@ def test_predict_by_weights_of_ones_own(capsys, weights, data):
     assert {c["name"] for c in row["classes"]} == {"typewriter keyboard", "space bar"}
     assert main(["predict", "mobilenetv2_1.0", str(picture), "--weights", file, "--top", "1"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == str(picture)
+
+
+def test_predict_names_classes_of_cifar_and_takes_the_whole_picture(capsys, tmp_path):
+    net = get_model("cifar_resnet20_v1")
+    net.initialize()
+    net(nd.zeros((1, 3, 32, 32)))
+    net.save_parameters(str(tmp_path / "net.params"))
+    pixels = np.zeros((320, 320, 3), "uint8")
+    pixels[:, :160] = 255
+    Image.fromarray(pixels).save(tmp_path / "half.png")
+    arguments = ["predict", "cifar_resnet20_v1", str(tmp_path / "half.png"), "--weights", str(tmp_path / "net.params")]
+    (row,) = answer(capsys, *arguments, "--top", "10")
+    assert {c["name"] for c in row["classes"]} == set(names("cifar10"))
+    shown = get_model("cifar_resnet20_v1").preprocess(str(tmp_path / "half.png"))
+    assert shown.shape == (1, 3, 32, 32)
+    assert (shown[0, 0, :, 0] > 1).asnumpy().all() and (shown[0, 0, :, 31] < 0).asnumpy().all()
 
 
 def test_predict_by_weights_of_the_hub(capsys, hub_server, tmp_path):
@@ -181,6 +200,16 @@ def test_a_program_that_is_missing_names_its_extra(monkeypatch, capsys):
     assert rows["av"] == {
         "check": "av", "state": "missing", "found": "for reading videos: pip install 'gluon-triton[video]'",
     }  # fmt: skip
+
+
+def test_doctor_knows_every_extra(root, capsys):
+    """`test` installs all of them: nothing of what the extras name is left out."""
+    extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    by_extra = {extra: {re.match("[a-z_-]+", line)[0] for line in lines} for extra, lines in extras.items()}
+    for extra in ("cv", "video", "bleu", "onnx", "plot", "auto", "hub"):
+        assert {package for package, (by, _) in EXTRAS.items() if by == extra} == by_extra[extra], extra
+    assert EXTRAS["openvino"][0] == "openvino" and "openvino" in by_extra["openvino"]
+    assert {row["check"] for row in answer(capsys, "doctor")} >= set(EXTRAS)
 
 
 def test_every_command_explains_itself(capsys):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import importlib
 
+from core.extras import load
+
 _HOMES = {
     "export_model": "core.contrib.onnx.mx2onnx", "get_operator_support": "core.contrib.onnx.mx2onnx",
     "import_model": "core.contrib.onnx.onnx2mx", "get_model_metadata": "core.contrib.onnx.onnx2mx",
@@ -28,8 +30,4 @@ def __dir__():
 
 def package():
     """The package `onnx`; ImportError says how to get it."""
-    try:
-        import onnx
-    except ImportError:
-        raise ImportError("ONNX files need the package onnx: pip install 'gluon-triton[onnx]'") from None
-    return onnx
+    return load("onnx", "reading or writing an ONNX file")

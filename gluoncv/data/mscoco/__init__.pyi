@@ -6,7 +6,6 @@ from . import detection as detection
 from . import instance as instance
 from . import keypoints as keypoints
 from . import segmentation as segmentation
-from . import utils as utils
 from gluoncv.data.mscoco.detection import COCODetection as COCODetection
 from gluoncv.data.mscoco.instance import COCOInstance as COCOInstance
 from gluoncv.data.mscoco.keypoints import COCOKeyPoints as COCOKeyPoints

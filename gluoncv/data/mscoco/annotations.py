@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
+from core.extras import load
 from core.files.reader import DamagedFile
 from core.files.text import reading
 from gluoncv.data.base import DATASETS, VisionDataset, missing
 from gluoncv.data.classes import COCO
-from gluoncv.data.mscoco.utils import try_import_pycocotools
 
 ROOT = f"{DATASETS}/coco"
 
@@ -20,9 +20,7 @@ class COCOPictures(VisionDataset):
 
     def __init__(self, root, splits):
         super().__init__(root)
-        try_import_pycocotools()
-        from pycocotools.coco import COCO as Annotations
-
+        Annotations = load("pycocotools.coco", "reading COCO's annotations").COCO
         self._splits = [splits] if isinstance(splits, str) else list(splits)
         self._coco, self._items, self._labels, self._im_aspect_ratios = [], [], [], []
         self.index_map = {name: k for k, name in enumerate(self.classes)}

@@ -6,11 +6,11 @@ import os
 
 import numpy as np
 
+from core.extras import load
 from core.files.text import reading
 from core.image.codec import check_pixels
 from gluoncv.data.classes import names
 from gluoncv.data.mscoco.annotations import ROOT
-from gluoncv.data.mscoco.utils import try_import_pycocotools
 from gluoncv.data.segbase import SegmentationDataset
 from gluoncv.data.transforms.mask import check_outline
 
@@ -31,9 +31,7 @@ class COCOSegmentation(SegmentationDataset):
 
     def __init__(self, root=ROOT, split="train", mode=None, transform=None, **kwargs):
         super().__init__(root, split, mode, transform, **kwargs)
-        try_import_pycocotools()
-        from pycocotools.coco import COCO
-
+        COCO = load("pycocotools.coco", "reading COCO's annotations").COCO
         part, folder = "train" if split == "train" else "val", os.path.join(self._root, "annotations")
         self.root = os.path.join(self._root, f"{part}2017")
         path = os.path.join(folder, f"instances_{part}2017.json")

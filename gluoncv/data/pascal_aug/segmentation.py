@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from core.extras import load
 from gluoncv.data.base import DATASETS
 from gluoncv.data.classes import names
 from gluoncv.data.segbase import SegmentationDataset
@@ -33,7 +34,8 @@ class VOCAugSegmentation(SegmentationDataset):
 
     def _mask(self, index):
         from PIL import Image
-        from scipy.io import loadmat
 
-        found = loadmat(self.masks[index], mat_dtype=True, squeeze_me=True, struct_as_record=False)
+        found = load("scipy.io", "reading MATLAB's masks").loadmat(
+            self.masks[index], mat_dtype=True, squeeze_me=True, struct_as_record=False
+        )
         return Image.fromarray(found["GTcls"].Segmentation)

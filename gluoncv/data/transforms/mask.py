@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.base import MXNetError
+from core.extras import load
 
 __all__ = ["check_outline", "fill", "flip", "resize", "to_mask"]
 
@@ -24,7 +25,7 @@ def resize(polys, in_size, out_size):
 
 def to_mask(polys, size):
     """The bit mask (height, width) of polygons in a picture of `size` = (width, height), by pycocotools."""
-    from pycocotools import mask
+    mask = load("pycocotools.mask", "drawing polygons")
 
     width, height = _size(size)
     flat = [np.asarray(poly, float).ravel().tolist() for poly in polys]

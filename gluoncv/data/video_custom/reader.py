@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.extras import load
 from core.image.codec import check_pixels
-from gluoncv.utils.filesystem import try_import
 
 
 class VideoReader:
     """The video in a file, as a context: `len` of it is the number of frames, `get_batch` gives some of them."""
 
     def __init__(self, path):
-        av = try_import(
-            "av",
-            "videos are decoded by PyAV, you can install it by `pip install 'gluon-triton[video]'`; folders of frames need nothing",
-        )
+        av = load("av", "reading a video (a folder of frames does not)")
         self._path, self._container = path, av.open(path)
         self._stream = self._container.streams.video[0]
         self._stream.thread_type = "AUTO"

@@ -7,6 +7,7 @@ import os
 import time
 import warnings
 
+from core.extras import load
 from core.files.atomic import write_bytes
 from core.metric import EvalMetric
 
@@ -33,7 +34,7 @@ def evaluation(coco, results, kind, filename=None, seen=None):
 
     seen: the number of pictures with results; there is a warning for less than all.
     """
-    from pycocotools.cocoeval import COCOeval
+    COCOeval = load("pycocotools.cocoeval", "COCO's metric").COCOeval
 
     if seen is not None and seen != len(coco.getImgIds()):
         warnings.warn(f"{seen} of {len(coco.getImgIds())} pictures were given", stacklevel=3)

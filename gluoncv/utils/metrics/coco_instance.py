@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from core.extras import load
 from core.metric import EvalMetric
 from gluoncv.utils.metrics import coco
 from gluoncv.utils.viz.image import as_numpy
@@ -38,7 +39,7 @@ class COCOInstanceMetric(EvalMetric):
         """Adds the next picture: corners (N, 4), classes and scores (N,) or (N, 1),
         masks (N, H, W) at the picture's size.
         """
-        from pycocotools import mask
+        mask = load("pycocotools.mask", "COCO's metric")
 
         boxes, labels, scores, masks = map(as_numpy, (pred_bboxes, pred_labels, pred_scores, pred_masks))
         labels, scores = labels.ravel().astype("int32"), scores.ravel().astype("float32")

@@ -6,6 +6,7 @@ import colorsys
 
 import numpy as np
 
+from core.extras import load
 from gluoncv.utils.viz.image import as_numpy, plot_image
 
 
@@ -22,7 +23,7 @@ def plot_bbox(
     >>> len(axes.patches)
     1
     """
-    import matplotlib.pyplot as plt
+    plt = load("matplotlib.pyplot", "drawing")
 
     ax = plot_image(img, ax=ax, reverse_rgb=reverse_rgb)
     for box, color, text in _shown(img, bboxes, scores, labels, thresh, class_names, colors, absolute_coordinates):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.extras import load
+
 
 def as_numpy(values):
     """NumPy of whatever array it is."""
@@ -19,7 +21,7 @@ def plot_image(img, ax=None, reverse_rgb=False):
     >>> type(plot_image(onp.zeros((20, 20, 3), "uint8"))).__name__
     'Axes'
     """
-    import matplotlib.pyplot as plt
+    plt = load("matplotlib.pyplot", "drawing")
 
     if ax is None:
         ax = plt.figure().add_subplot(1, 1, 1)

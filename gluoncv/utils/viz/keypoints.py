@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.extras import load
 from gluoncv.utils.viz.bbox import cv_plot_bbox, plot_bbox
 from gluoncv.utils.viz.image import as_numpy
 
@@ -51,7 +52,7 @@ def _persons(class_ids, bboxes, scores):
 
 def _limbs(coords, confidence, thresh):
     """(colour, ends (2, 2)) of the limbs with two joints that are sure enough."""
-    import matplotlib.pyplot as plt
+    plt = load("matplotlib.pyplot", "drawing")
 
     coords, sure = as_numpy(coords), as_numpy(confidence)[..., 0] > thresh
     colors = plt.cm.cool(np.linspace(0, 1, len(LIMBS)))
