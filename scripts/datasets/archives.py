@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from core.files.archives import Archive
+from core.files.atomic import write_bytes
 from core.store import check_sha1, download, home
 from scripts.common.flags import Parser
 
@@ -37,7 +38,10 @@ def parser_of(description: str, folder: str) -> Parser:
 
 
 def unpack(args: argparse.Namespace, sources: tuple[Source, ...]) -> list[Path]:
-    """Gives the archives, which are downloaded where that is possible, and unpacks them below --target-dir."""
+    """Gives the archives, which are downloaded where that is possible, and unpacks them below --target-dir.
+
+    A JSON file among them is copied.
+    """
     folder = args.download_dir or args.target_dir / "archives"
     folder.mkdir(parents=True, exist_ok=True)
     found = []
@@ -52,7 +56,10 @@ def unpack(args: argparse.Namespace, sources: tuple[Source, ...]) -> list[Path]:
             download(source.url, str(path), overwrite=args.overwrite, sha1_hash=source.sha1)
         target = args.target_dir / source.inside
         target.mkdir(parents=True, exist_ok=True)
-        Archive(path).extract(target)
+        if path.suffix == ".json":
+            write_bytes(target / path.name, path.read_bytes())
+        else:
+            Archive(path).extract(target)
         print(f"{path} -> {target}")
         found.append(path)
     return found

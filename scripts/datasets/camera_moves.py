@@ -23,6 +23,7 @@ from core.files.atomic import write_bytes
 from scripts.common.flags import Parser
 from scripts.common.program import program
 
+PICTURES = (".jpg", ".jpeg")
 # name: direction of the window in x and y, and of its size
 MOVES = {
     "still": (0, 0, 0),
@@ -39,9 +40,10 @@ MOVES = {
 def main(argv: list[str] | None = None) -> dict[str, int]:
     """Gives the number of clips of each part."""
     args = parse_args(argv)
-    pictures = sorted(args.source.glob("*.jpg"))
+    pictures = [path for source in args.sources for path in sorted(source.glob("*")) if path.suffix.lower() in PICTURES]
     if len(pictures) < args.hold_out:
-        raise SystemExit(f"{args.source} has {len(pictures)} pictures *.jpg, --hold-out {args.hold_out} needs as many")
+        folders = ", ".join(map(str, args.sources))
+        raise SystemExit(f"{folders} has {len(pictures)} JPEG pictures, --hold-out {args.hold_out} needs as many")
     random = np.random.RandomState(args.seed)
     lines: dict[str, list[str]] = {"train": [], "val": []}
     for number, path in enumerate(pictures, 1):
@@ -82,7 +84,7 @@ def _within(box, size) -> tuple[float, ...]:
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = Parser(__doc__)
     add = parser.add_argument
-    add("source", type=Path, help="folder with pictures *.jpg")
+    add("sources", type=Path, nargs="+", metavar="source", help="folders with pictures *.jpg or *.jpeg")
     add("--moves", nargs="+", choices=MOVES, default=list(MOVES), help="classes, in this order (default: all)")
     add("--target", type=Path, required=True, help="folder that is made")
     add("--hold-out", type=int, default=4, metavar="K", help="every K-th picture is for tests (default: %(default)s)")

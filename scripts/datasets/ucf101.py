@@ -3,6 +3,7 @@
     python scripts/datasets/ucf101.py --num_worker 8
 
 The videos are in a .rar archive, which has to be unpacked by hand, so that --src_dir has a folder for each class.
+With --tiny_dataset a few of them come in a .zip archive, which is got and unpacked.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from scripts.datasets import videos
 from scripts.datasets.archives import Source, unpack
 
 HOME = "https://www.crcv.ucf.edu/data/UCF101/UCF101.rar"
+TINY = Source("https://github.com/bryanyzhu/tiny-ucf101/raw/master/tiny-UCF101.zip")
 SPLITS = Source("https://www.crcv.ucf.edu/data/UCF101/UCF101TrainTestSplits-RecognitionTask.zip")
 
 
@@ -30,11 +32,13 @@ def main(argv: list[str] | None = None) -> dict[str, int]:
     ).parse_args(argv)  # fmt: skip
     if args.download and not (args.anno_dir / "classInd.txt").is_file():
         unpack(unpacking(args), (SPLITS,))
+    if args.download and args.tiny_dataset and not args.src_dir.is_dir():
+        unpack(unpacking(args), (TINY,))
     return videos.prepare(args, lambda: videos.ucf101_splits(args.anno_dir, args.level), HOME)
 
 
 def unpacking(args: argparse.Namespace) -> argparse.Namespace:
-    """What `archives.unpack` takes: the splits lie in a folder of their own in the archive."""
+    """What `archives.unpack` takes: the splits, and the tiny set's videos, lie in a folder of their own in the archive."""
     return argparse.Namespace(
         download_dir=args.download_dir, target_dir=args.anno_dir.parent, no_download=False, overwrite=False
     )

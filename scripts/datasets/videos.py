@@ -13,11 +13,14 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from core.files.atomic import write_bytes
 from gluoncv.data.video_custom.reader import VideoReader
 from scripts.common.flags import Parser
-from scripts.common.foreign import add_idle_arguments, add_refused_argument
+from scripts.common.foreign import add_idle_arguments
 from scripts.common.program import missing
+from scripts.datasets import optical_flow
 from scripts.datasets.archives import DATASETS
 
 Split = list[tuple[str, int]]  # path of a video below the folder, without ending, and its class
@@ -66,15 +69,16 @@ def parser_of(
             help=f"{what} (default: %(default)s)",
         )
     add("--dataset", default=name, help="how names of lists begin (default: %(default)s)")
-    for flag in ("--flow_type", "--tiny_dataset"):
-        add_refused_argument(
-            parser, flag, "networks here see colours; optical flow and the tiny set have other sources"
+    add("--tiny_dataset", action="store_true", help="of UCF101 a part for trying out; without effect for others")
+    add("--flow_type", choices=("tvl1", "warp_tvl1"), help="write the optical flow; warp: less the camera's motion")
+    for axis in "xy":
+        add(
+            f"--flow_{axis}_prefix",
+            default=f"flow_{axis}_",
+            help="how names of its pictures begin (default: %(default)s)",
         )
     add_idle_arguments(
-        parser,
-        (),
-        ("--df_path", "--out_format", "--num_gpu", "--flow_x_prefix", "--flow_y_prefix"),
-        why="it is of flow",
+        parser, (), ("--df_path", "--out_format", "--num_gpu"), why="it is of the program that GluonCV gets flow from"
     )
     return parser
 
@@ -127,7 +131,11 @@ def decode(args: argparse.Namespace) -> int:
         folder = args.out_dir / path.relative_to(args.src_dir).with_suffix("")
         if not (args.resume and folder.is_dir() and any(folder.iterdir())):
             jobs.append((path, folder))
-    write = partial(write_frames, size=(args.new_width, args.new_height), name=args.rgb_prefix + "{:05d}.jpg")
+    sizes, names = (args.new_width, args.new_height), "{:05d}.jpg"
+    write = partial(write_frames, size=sizes, name=args.rgb_prefix + names)
+    if args.flow_type:
+        along = args.flow_x_prefix + names, args.flow_y_prefix + names
+        write = partial(write_flow, size=sizes, names=along, kind=args.flow_type, then=write)
     if args.num_worker > 1 and len(jobs) > 1:
         with ProcessPoolExecutor(args.num_worker) as pool:
             list(pool.map(write, jobs))
@@ -142,23 +150,50 @@ def write_frames(job: tuple[Path, Path], size: tuple[int, int], name: str, keep_
 
     size: (width, height), 0 for the video's own; or, with `keep_aspect` and a width of 0, for one that fits the height.
     """
+    path, folder = job
+    folder.mkdir(parents=True, exist_ok=True)
+    number = 0
+    for number, frame in enumerate(_frames(path, size, keep_aspect), 1):
+        _write_picture(folder / name.format(number), frame)
+    return number
+
+
+def write_flow(job: tuple[Path, Path], size: tuple[int, int], names: tuple[str, str], kind: str, then) -> int:
+    """Writes the optical flow between the frames of a video to a folder, and what `then(job)` writes where `kind` is
+    "tvl1"; gives how many flows. names: of the pictures along x and along y.
+    """
     from PIL import Image
 
     path, folder = job
     folder.mkdir(parents=True, exist_ok=True)
+    if kind == "tvl1":
+        then(job)
     number = 0
+    for number, parts in enumerate(optical_flow.pictures(map(np.asarray, _frames(path, size)), kind), 1):
+        for name, part in zip(names, parts, strict=True):
+            _write_picture(folder / name.format(number), Image.fromarray(part))
+    return number
+
+
+def _frames(path: Path, size: tuple[int, int], keep_aspect: bool = False):
+    """The frames of a video, of the size that `write_frames` says."""
+    from PIL import Image
+
     with VideoReader(str(path)) as reader:
-        for number, pixels in enumerate(reader, 1):
+        for pixels in reader:
             frame = Image.fromarray(pixels)
             width, height = (given or own for given, own in zip(size, frame.size, strict=True))
             if keep_aspect:
                 width = max(round(frame.width * height / frame.height), 1)
             if (width, height) != frame.size:
                 frame = frame.resize((width, height), Image.Resampling.BILINEAR)
-            file = io.BytesIO()
-            frame.save(file, "JPEG", quality=95)
-            write_bytes(folder / name.format(number), file.getvalue())
-    return number
+            yield frame
+
+
+def _write_picture(path: Path, picture) -> None:
+    file = io.BytesIO()
+    picture.save(file, "JPEG", quality=95)
+    write_bytes(path, file.getvalue())
 
 
 def frames(args: argparse.Namespace) -> dict[str, int]:

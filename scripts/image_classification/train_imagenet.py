@@ -285,7 +285,7 @@ def parser_of(description: str, model: str | None = None, *, devices: bool = Tru
         help="share that DropBlock drops in a ResNeSt (its own: 0.1)",
     )
     add_refused_argument(
-        parser, "--use_sk", "no network of the zoo has selective kernels, --use_se and resnest50 come near"
+        parser, "--use_sk", "GluonCV hands it to a network, and none takes it; --use_se and resnest50 come near"
     )
     add("--use_avd", action="store_true", help="strides of a ResNeSt are means, which they are in any case")
     add("--auto_aug", action="store_true", help="AutoAugment: pictures are changed by policies found on ImageNet")

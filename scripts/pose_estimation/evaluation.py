@@ -6,11 +6,12 @@ import argparse
 
 import numpy as np
 
-from core import nd
+from core import cpu, nd
 from gluon.data import DataLoader
 from gluoncv.data.transforms.pose import flip_heatmap, get_final_preds, heatmap_to_coord_alpha_pose
 from gluoncv.data.transforms.presets.alpha_pose import AlphaPoseDefaultValTransform
 from gluoncv.data.transforms.presets.simple_pose import SimplePoseDefaultValTransform
+from gluoncv.nn.block import DSNT
 from gluoncv.utils.metrics import COCOKeyPointsMetric
 
 
@@ -37,7 +38,8 @@ def precisions(
 ) -> dict[str, float]:
     """COCO's average precisions and recalls of `persons`, and the mean similarity "OKS" with them, between 0 and 1.
 
-    mirrored: heat maps are those of a picture and of its mirror image; least: score of persons that count.
+    mirrored: heat maps are those of a picture and of its mirror image; least: score of persons that count. With
+    --dsnt joints lie at the means of heat maps, otherwise at their peaks.
     """
     metric = COCOKeyPointsMetric(persons, args.log_dir / "joints", use_time=False, cleanup=True)
     for data, *cut, score, number in batches(persons, args):
@@ -46,11 +48,22 @@ def precisions(
             places, peaks = heatmap_to_coord_alpha_pose(maps, cut[0].asnumpy())
         else:
             scale, center = (part.asnumpy() for part in cut)
-            places, peaks = get_final_preds(maps, center, scale)
+            places, peaks = (means if args.dsnt else get_final_preds)(maps, center, scale)
         sure = score.asnumpy().ravel() >= least
         metric.update(places.asnumpy()[sure], peaks.asnumpy()[sure], score.asnumpy()[sure], number.asnumpy()[sure])
     figures, _ = metric.get()
     return {name: float(value) for name, value in figures.items()} | {"OKS": metric.similarity}
+
+
+def means(maps: nd.NDArray, center: np.ndarray, scale: np.ndarray) -> tuple[nd.NDArray, nd.NDArray]:
+    """Where joints lie on average under their heat maps (batch, joints, height, width), in the picture: (batch, joints,
+    2), each with a confidence of 1 (batch, joints, 1).
+
+    center, scale: (batch, 2), of the persons' boxes in the picture.
+    """
+    shares, _ = DSNT(size=maps.shape[:1:-1])(maps.as_in_context(cpu()))
+    places = (shares.asnumpy() - 0.5) * scale[:, None] + center[:, None]
+    return nd.array(places), nd.ones((*places.shape[:2], 1))
 
 
 def heat_maps(net, data: nd.NDArray, pairs=None) -> nd.NDArray:

@@ -33,7 +33,7 @@ from scripts.common import packaged, parallel
 from scripts.common.devices import add_count_argument, contexts, settle, spread
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
-from scripts.common.foreign import add_idle_arguments, add_refused_argument
+from scripts.common.foreign import add_idle_arguments
 from scripts.common.means import Means
 from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
 from scripts.common.program import data_root, program
@@ -156,7 +156,7 @@ def add_picture_arguments(parser: argparse.ArgumentParser, split: str) -> None:
     add("--mean", type=_numbers, default=[0.485, 0.456, 0.406], help="mean of each channel")
     add("--std", type=_numbers, default=[0.229, 0.224, 0.225], help="deviation of each channel")
     add_batch_arguments(parser, 32, "persons")
-    add_refused_argument(parser, "--dsnt", "joints lie at the peaks of heat maps; validate.py --flip-test refines them")
+    add("--dsnt", action="store_true", help="in tests joints lie at the means of their heat maps, not at the peaks")
     add_count_argument(parser)
 
 
@@ -164,6 +164,8 @@ def with_dataset(args: argparse.Namespace) -> argparse.Namespace:
     """The flags, --model with the data set that --dataset says at its end."""
     if args.dataset and not args.model.endswith(f"_{args.dataset}"):
         args.model = f"{args.model}_{args.dataset}"
+    if args.dsnt and is_alpha(args):
+        raise SystemExit("--dsnt is for simple_pose and mobile_pose: AlphaPose has its joints at peaks of heat maps")
     return args
 
 

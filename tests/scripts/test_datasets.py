@@ -21,7 +21,9 @@ from scripts.datasets import (
     ilsvrc_vid,
     imagenet,
     kinetics400,
+    lsun,
     otb2015,
+    pascal_context,
     pascal_voc,
     somethingsomethingv2,
     ucf101,
@@ -67,6 +69,9 @@ def test_camera_moves(data, tmp_path):
     def left_columns(shift):
         return abs(first[:, shift:] - last[:, : 32 - shift]).mean()
 
+    more = str(data / "imagenet_samples" / "images")
+    both = camera_moves.main([more, *given[:1], "--target", str(tmp_path / "both"), *given[3:], "--moves", "up"])
+    assert both == {"train": 144, "val": 6}
     several = camera_moves.main([*given[:2], str(tmp_path / "two"), *given[3:], "--moves", "still", "--clips", "2"])
     assert several == {"train": 48 * 2, "val": 2 * 2} and len({*(tmp_path / "two" / "val.txt").open()}) == 4
     assert min(left_columns(shift) for shift in range(8, 31)) < 0.5 * left_columns(0)  # the window went right
@@ -94,6 +99,24 @@ def test_archives_of_voc_become_folders(tmp_path, monkeypatch):
     assert len(pascal_voc.main(given)) == 3
     assert {p.name for p in (target / "VOC2007" / "ImageSets" / "Main").iterdir()} == {"trainval.txt", "test.txt"}
     assert (target / "VOC2012" / "ImageSets" / "Main" / "trainval.txt").read_text() == "000001\n"
+
+
+def test_archives_of_pascal_context_and_lsun_become_folders(tmp_path, monkeypatch):
+    sources = tuple(source._replace(sha1=None) for source in pascal_context.SOURCES)
+    monkeypatch.setattr(pascal_context, "SOURCES", sources)
+    packed(tmp_path / "VOCtrainval_03-May-2010.tar", {"VOCdevkit/VOC2010/JPEGImages/2008_1.jpg": b"picture"})
+    (tmp_path / "trainval_merged.json").write_text("{}")
+    given = ["--download-dir", str(tmp_path), "--no-download"]
+    pascal_context.main([*given, "--target-dir", str(tmp_path / "context")])
+    folder = tmp_path / "context" / "VOCdevkit" / "VOC2010"
+    assert {path.name for path in folder.iterdir()} == {"JPEGImages", "trainval_merged.json"}
+    for part in ("tower_train", "tower_val", "test"):
+        with zipfile.ZipFile(tmp_path / f"{part}_lmdb.zip", "w") as archive:
+            archive.writestr(f"{part}_lmdb/data.mdb", part)
+    lsun.main([*given, "-c", "tower", "test", "-o", str(tmp_path / "lsun")])
+    assert (tmp_path / "lsun" / "tower_val_lmdb" / "data.mdb").read_text() == "tower_val"
+    with pytest.raises(SystemExit, match=r"bridge_train_lmdb\.zip is missing"):
+        lsun.main([*given, "-c", "bridge", "-o", str(tmp_path / "lsun")])
 
 
 def test_archives_of_imagenet_become_folders_of_classes(tmp_path, monkeypatch):
@@ -151,6 +174,56 @@ def test_ucf101_becomes_frames_and_lists(tmp_path):
     assert (home / "splits" / "ucf101_train_split_1_videos.txt").read_text() == "Run/v_a 0\nSwim/v_c 1\n"
     with pytest.raises(SystemExit, match=r"is missing: get the videos from .*UCF101\.rar"):
         ucf101.main([*given, "--src_dir", str(tmp_path / "none")])
+
+
+def test_tiny_ucf101_comes_with_its_videos(tmp_path):
+    for name in ("a", "b"):
+        film(tmp_path / f"{name}.avi", 2)
+    with zipfile.ZipFile(tmp_path / "tiny-UCF101.zip", "w") as archive:
+        for name in ("a", "b"):
+            archive.write(tmp_path / f"{name}.avi", f"UCF-101/Run/{name}.avi")
+    with zipfile.ZipFile(tmp_path / ucf101.SPLITS.url.rsplit("/", 1)[-1], "w") as archive:
+        archive.writestr("ucfTrainTestlist/classInd.txt", "1 Run")
+        for k in (1, 2, 3):
+            archive.writestr(f"ucfTrainTestlist/trainlist0{k}.txt", "Run/a.avi 1")
+            archive.writestr(f"ucfTrainTestlist/testlist0{k}.txt", "Run/b.avi")
+    home = tmp_path / "ucf101"
+    given = ["--src_dir", home / "UCF-101", "--out_dir", home / "rawframes", "--frame_path", home / "rawframes"]
+    given += ["--anno_dir", home / "ucfTrainTestlist", "--out_list_path", home / "ucfTrainTestlist"]
+    counts = ucf101.main([*map(str, given), "--download_dir", str(tmp_path), "--tiny_dataset", "--num_worker", "1"])
+    assert counts["videos"] == 2 and counts["ucf101_val_split_3_rawframes.txt"] == 1
+
+
+def test_optical_flow_is_where_the_window_went(data, tmp_path):
+    from PIL import Image
+
+    av = pytest.importorskip("av")
+    (tmp_path / "videos").mkdir()
+    with (
+        av.open(str(tmp_path / "videos" / "a.avi"), "w") as container,
+        Image.open(data / "demo" / "giraffe.jpg") as whole,
+    ):
+        stream = container.add_stream("mpeg4", rate=10)
+        stream.width, stream.height, stream.pix_fmt, stream.bit_rate = 96, 64, "yuv420p", 4_000_000
+        for k in range(3):  # the window goes 3 pixels left and 2 down in a frame
+            box = (140 - 6 * k, 100 + 4 * k, 332 - 6 * k, 228 + 4 * k)
+            frame = whole.convert("RGB").resize((96, 64), Image.Resampling.BILINEAR, box=box)
+            container.mux(stream.encode(av.VideoFrame.from_image(frame)))
+        container.mux(stream.encode())
+    given = ["--src_dir", tmp_path / "videos", "--no-download", "--no-build_file_list", "--level", 1, "--flow_type"]
+    given = [str(word) for word in given]
+    ucf101.main([*given, "tvl1", "--out_dir", str(tmp_path / "flow"), "--flow_y_prefix", "down_"])
+    names = {path.name for path in (tmp_path / "flow" / "a").iterdir()}
+    assert names == {f"{kind}0000{k}.jpg" for kind in ("img_", "flow_x_", "down_") for k in (1, 2)} | {"img_00003.jpg"}
+
+    def pixels(folder, name):
+        grey = np.asarray(Image.open(tmp_path / folder / "a" / name), float)
+        return np.median(grey[8:-8, 8:-8]) / 255 * 40 - 20
+
+    assert abs(pixels("flow", "flow_x_00002.jpg") - 3) < 0.3 and abs(pixels("flow", "down_00002.jpg") + 2) < 0.3
+    ucf101.main([*given, "warp_tvl1", "--out_dir", str(tmp_path / "warp")])
+    assert {path.name[:4] for path in (tmp_path / "warp" / "a").iterdir()} == {"flow"}
+    assert abs(pixels("warp", "flow_x_00002.jpg")) < 0.3  # all of it is the camera's
 
 
 def test_hmdb51_splits_are_numbered_by_their_names(tmp_path):

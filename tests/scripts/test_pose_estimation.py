@@ -1,9 +1,10 @@
 """SimplePose is trained on real persons of COCO, tested, and drawn; all of it small."""
 
+import numpy as np
 import pytest
 
 from core import nd
-from scripts.pose_estimation import demo, train_simple_pose, validate
+from scripts.pose_estimation import demo, evaluation, train_simple_pose, validate
 
 pytest.importorskip("pycocotools")
 
@@ -24,6 +25,18 @@ def test_training_resuming_and_validation(programs, data, tmp_path):
     tested = [*map(str, given), "--val-split", "train2017", "--model", "simple_pose_resnet18_v1b", "--flip-test"]
     figures = validate.main([*tested[:-1], "--params-file", str(saved), "--log-dir", str(tmp_path)])
     assert figures["AP"] == whole["AP"]
+    means = validate.main([*tested[:-1], "--dsnt", "--params-file", str(saved), "--log-dir", str(tmp_path)])
+    assert 0 <= means["OKS"] <= 1
+
+
+def test_joints_at_the_means_of_heat_maps():
+    maps = np.zeros((1, 1, 64, 48), "float32")
+    maps[0, 0, 20, 10:12] = 1  # the mean of two cells lies between them, a peak in one of them
+    places, sure = evaluation.means(nd.array(maps), np.array([[300.0, 200.0]]), np.array([[120.0, 160.0]]))
+    assert np.allclose(places.asnumpy(), [[[300 + (11 / 48 - 0.5) * 120, 200 + (20.5 / 64 - 0.5) * 160]]], atol=1e-3)
+    assert sure.shape == (1, 1, 1)
+    with pytest.raises(SystemExit, match="--dsnt is for simple_pose"):
+        validate.main(["--model", "alpha_pose_resnet101_v1b_coco", "--dsnt"])
 
 
 def test_alpha_pose_is_trained_and_tested(programs, data, tmp_path):
