@@ -298,7 +298,16 @@ def test_users_are_told_what_is_wrong(tmp_path):
         mx.contrib.onnx.import_model(path)
     with pytest.raises(MXNetError, match="cannot open"):
         mx.contrib.onnx.import_model(path + ".absent")
-    assert "Convolution" in mx.onnx.get_operator_support()
+    assert {"Activation", "Convolution", "softmax"} <= set(mx.onnx.get_operator_support())
+
+
+def test_what_an_expression_is_made_of_is_named_after_it(tmp_path):
+    x, path = mx.sym.var("x"), str(tmp_path / "net.onnx")
+    cold = mx.sym.softmax(mx.sym.Activation(x, act_type="tanh", name="bend"), temperature=2.0, name="chances")
+    mx.onnx.export_model(cold * 2, {}, [(2, 3)], onnx_file_path=path)
+    kinds = {node.output[0]: node.op_type for node in onnx.load(path).graph.node}
+    assert (kinds["bend"], kinds["chances"]) == ("Tanh", "Softmax")
+    assert [name for name, kind in kinds.items() if kind == "Div"][0].startswith("chances_")
 
 
 def test_data_outside_of_the_file_are_not_read(tmp_path):

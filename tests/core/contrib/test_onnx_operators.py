@@ -40,6 +40,8 @@ CASES = {
     "adaptive_uneven": (sym.contrib.AdaptiveAvgPooling2D(x, output_size=(3, 4)), {"x": IMAGE}),
     "batch_norm": (sym.BatchNorm(x, fix_gamma=False, eps=1e-3), {"x": IMAGE}),
     "batch_norm_fixed": (sym.BatchNorm(x), {"x": ROWS}),
+    "batch_norm_relu": (sym.contrib.BatchNormWithReLU(x, fix_gamma=False), {"x": IMAGE}),
+    "batch_norm_sync": (sym.contrib.SyncBatchNorm(x, key="0", fix_gamma=False), {"x": IMAGE}),
     "batch_norm_last": (sym.BatchNorm(x, axis=-1, fix_gamma=False), {"x": IMAGE}),
     "layer_norm": (sym.LayerNorm(x), {"x": STEPS}),
     "layer_norm_channels": (sym.LayerNorm(x, axis=1), {"x": IMAGE}),
@@ -55,7 +57,7 @@ CASES = {
     "dropout": (sym.Dropout(x, p=0.5), {"x": ROWS}),
     **{
         f"activation_{k}": (sym.Activation(x, act_type=k), {"x": ROWS})
-        for k in ("relu", "sigmoid", "tanh", "softrelu", "softsign")
+        for k in ("relu", "sigmoid", "tanh", "softrelu", "softsign", "mish", "log_sigmoid")
     },
     **{
         f"leaky_{k}": (sym.LeakyReLU(x, act_type=k, slope=0.3), {"x": IMAGE})
@@ -71,6 +73,7 @@ CASES = {
     "log_softmax": (sym.log_softmax(x, axis=1), {"x": IMAGE}),
     "softmax_output": (sym.SoftmaxOutput(x), {"x": ROWS}),
     "softmax_activation": (sym.SoftmaxActivation(x, mode="channel"), {"x": IMAGE}),
+    "softmax_activation_rows": (sym.SoftmaxActivation(x), {"x": IMAGE}),
     "arithmetic": (((x + y) * x - 2) / (y * y + 1) + (3 - x) ** 2 - x % 0.7, {"x": ROWS, "y": ROWS}),
     "broadcast": (
         sym.broadcast_maximum(sym.broadcast_mul(x, y), sym.broadcast_sub(x, y)),
@@ -79,6 +82,7 @@ CASES = {
     "comparisons": ((x > y) + (x <= 0.1) * 2 + sym.broadcast_not_equal(x, y), {"x": ROWS, "y": ROWS}),
     "logic": (sym.broadcast_logical_and(x > 0, y > 0) + sym.logical_not(x > 0), {"x": ROWS, "y": ROWS}),
     "where": (sym.where(x > 0, x, y * 2), {"x": ROWS, "y": ROWS}),
+    "where_rows": (sym.where(y > 0, x, x * 2), {"x": ROWS, "y": (2,)}),
     "functions": (
         sym.exp(x)
         + sym.log1p(sym.abs(x))

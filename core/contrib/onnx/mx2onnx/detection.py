@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core import symbol as sym
-from core.contrib.onnx.mx2onnx.table import converts, ints
+from core.contrib.onnx.mx2onnx.table import converts, enter, ints
 from core.ndarray import array
 
 _LAST = np.iinfo(np.int64).max
@@ -37,43 +37,13 @@ def roi_align(g, a, data, rois):
     return g.add("Mul", pooled, g.add("Unsqueeze", valid, ints(1, 2, 3)))
 
 
-@converts("ROIPooling")
-def roi_pooling(g, a, data, rois):
-    return g.add("MaxRoiPool", data, rois, pooled_shape=list(a.pooled_size), spatial_scale=a.spatial_scale)
-
-
-@converts("BilinearSampler")
-def bilinear_sampler(g, a, data, grid):
-    places = g.add("Transpose", grid, perm=[0, 2, 3, 1])
-    return g.add("GridSample", data, places, mode="bilinear", padding_mode="zeros", align_corners=1)
-
-
 @converts("_contrib_box_decode")
 def box_decode(g, a, data, anchors):
     dtype = g.dtype(data)
-    x, y, w, h = _columns(g, data)
-    if a.format == "corner":
-        left, top, right, bottom = _columns(g, anchors)
-        aw, ah = g.add("Sub", right, left), g.add("Sub", bottom, top)
-        half = g.like(0.5, dtype)
-        ax, ay = g.add("Add", left, g.add("Mul", aw, half)), g.add("Add", top, g.add("Mul", ah, half))
-    else:
-        ax, ay, aw, ah = _columns(g, anchors)
-    cx = g.add("Add", g.add("Mul", g.add("Mul", x, g.like(a.std0, dtype)), aw), ax)
-    cy = g.add("Add", g.add("Mul", g.add("Mul", y, g.like(a.std1, dtype)), ah), ay)
-    sizes = []
-    for change, std, extent in ((w, a.std2, aw), (h, a.std3, ah)):
-        change = g.add("Mul", change, g.like(std, dtype))
-        if a.clip > 0:
-            change = g.add("Min", change, g.like(a.clip, dtype))
-        sizes.append(g.add("Mul", g.add("Mul", g.add("Exp", change), extent), g.like(0.5, dtype)))
-    corners = [
-        g.add("Sub", cx, sizes[0]),
-        g.add("Sub", cy, sizes[1]),
-        g.add("Add", cx, sizes[0]),
-        g.add("Add", cy, sizes[1]),
-    ]
-    return g.add("Concat", *corners, axis=-1)
+    sides = _columns(g, anchors)
+    spans = list(zip(sides[:2], sides[2:]))
+    spans = [_span(g, *span, dtype) for span in spans] if a.format == "corner" else spans
+    return _moved(g, spans, _columns(g, data), (a.std0, a.std1, a.std2, a.std3), dtype, a.clip)
 
 
 @converts("_contrib_box_nms")
@@ -121,20 +91,10 @@ def multi_box_detection(g, a, scores, offsets, anchors):
     score = g.reduce("ReduceMax", scores, [1])
     kind = g.cast(g.add("ArgMax", scores, axis=1, keepdims=0), dtype, "int64")
     alive = g.add("Not", g.add("Less", score, g.like(a.threshold, dtype)))
-    left, top, right, bottom = _columns(g, g.add("Reshape", anchors, ints(1, count, 4)))
-    half = g.like(0.5, dtype)
+    sides = _columns(g, g.add("Reshape", anchors, ints(1, count, 4)))
     moves = _columns(g, g.add("Reshape", offsets, ints(-1, count, 4)))
-    lows, highs = [], []
-    for axis, (low, high) in enumerate(((left, right), (top, bottom))):
-        size = g.add("Sub", high, low)
-        center = g.add("Mul", g.add("Add", low, high), half)
-        shift = g.add("Mul", g.add("Mul", moves[axis], g.like(a.variances[axis], dtype)), size)
-        growth = g.add("Exp", g.add("Mul", moves[2 + axis], g.like(a.variances[2 + axis], dtype)))
-        reach = g.add("Mul", g.add("Mul", growth, size), half)
-        center = g.add("Add", center, shift)
-        lows.append(g.add("Sub", center, reach))
-        highs.append(g.add("Add", center, reach))
-    boxes = g.add("Concat", *lows, *highs, axis=2)
+    spans = [_span(g, low, high, dtype) for low, high in zip(sides[:2], sides[2:])]
+    boxes = _moved(g, spans, moves, a.variances, dtype)
     if a.clip:
         boxes = g.add("Clip", boxes, g.like(0, dtype), g.like(1, dtype))
     last = ints(2)
@@ -196,17 +156,38 @@ def _part(g, rows, begin: int, length: int):
 
 
 def _corners(g, boxes, dtype: str):
-    x, y, w, h = _columns(g, boxes)
-    half = g.like(0.5, dtype)
-    w, h = g.add("Mul", w, half), g.add("Mul", h, half)
-    return g.add("Concat", g.add("Sub", x, w), g.add("Sub", y, h), g.add("Add", x, w), g.add("Add", y, h), axis=-1)
+    x, y, *sizes = _columns(g, boxes)
+    return _boxes(g, (x, y), [g.add("Mul", size, g.like(0.5, dtype)) for size in sizes])
 
 
 def _centers(g, boxes, dtype: str):
-    left, top, right, bottom = _columns(g, boxes)
-    half = g.like(0.5, dtype)
-    x, y = (g.add("Mul", g.add("Add", low, high), half) for low, high in ((left, right), (top, bottom)))
-    return g.add("Concat", x, y, g.add("Sub", right, left), g.add("Sub", bottom, top), axis=-1)
+    sides = _columns(g, boxes)
+    middles, sizes = zip(*(_span(g, low, high, dtype) for low, high in zip(sides[:2], sides[2:])))
+    return g.add("Concat", *middles, *sizes, axis=-1)
+
+
+def _moved(g, spans, moves, scales, dtype: str, most: float = 0):
+    """Corners of boxes that differ from others by moves: of their middles by parts of the lengths, and of the logarithms
+    of the lengths, up to `most` where that is not 0.
+    """
+    centers, halves = [], []
+    for k, (middle, length) in enumerate(spans):
+        shift, growth = (g.add("Mul", moves[i], g.like(scales[i], dtype)) for i in (k, 2 + k))
+        growth = g.add("Min", growth, g.like(most, dtype)) if most > 0 else growth
+        centers.append(g.add("Add", g.add("Mul", shift, length), middle))
+        halves.append(g.add("Mul", g.add("Mul", g.add("Exp", growth), length), g.like(0.5, dtype)))
+    return _boxes(g, centers, halves)
+
+
+def _boxes(g, centers, halves):
+    """Corners of boxes from their centres (x, y) and halves of their sizes."""
+    sides = [g.add(kind, c, h) for kind in ("Sub", "Add") for c, h in zip(centers, halves, strict=True)]
+    return g.add("Concat", *sides, axis=-1)
+
+
+def _span(g, low, high, dtype: str):
+    """(middle, length) of what reaches from low to high."""
+    return g.add("Mul", g.add("Add", low, high), g.like(0.5, dtype)), g.add("Sub", high, low)
 
 
 def _columns(g, boxes):
@@ -242,15 +223,21 @@ def deformable_convolution(g, a, data, offset, weight, bias=None):
     return _deformed(g, a, data, offset, mask, weight, bias)
 
 
-@converts("_contrib_ModulatedDeformableConvolution", opset=19)
-def modulated_deformable_convolution(g, a, data, offset, mask, weight, bias=None):
-    return _deformed(g, a, data, offset, mask, weight, bias)
-
-
-def _deformed(g, a, data, offset, mask, weight, bias):
+def _deformed(g, a, data, offset, mask, weight, bias=None):
     pad = list(a.pad or (0, 0))
     return g.add(
         "DeformConv", data, weight, offset, None if a.no_bias else bias, mask, kernel_shape=list(a.kernel),
         strides=list(a.stride or (1, 1)), dilations=list(a.dilate or (1, 1)), pads=pad + pad, group=a.num_group,
         offset_group=a.num_deformable_group,
     )  # fmt: skip
+
+
+enter({
+    "ROIPooling":
+        lambda g, a, x, rois: g.add("MaxRoiPool", x, rois, pooled_shape=a.pooled_size, spatial_scale=a.spatial_scale),
+    "BilinearSampler": lambda g, a, x, grid: g.add(
+        "GridSample", x, g.add("Transpose", grid, perm=[0, 2, 3, 1]), mode="bilinear", padding_mode="zeros",
+        align_corners=1,
+    ),
+})  # fmt: skip
+converts("_contrib_ModulatedDeformableConvolution", opset=19)(_deformed)

@@ -15,21 +15,21 @@ from core.base import MXNetError
 from core.context import cpu
 from core.contrib.onnx import package
 from core.contrib.onnx.mx2onnx.control_flow import CONTROL
-from core.contrib.onnx.mx2onnx.table import CONVERSIONS, LATEST, NEEDED, OPSET, Builder, shown
+from core.contrib.onnx.mx2onnx.table import CONVERSIONS, EXPRESSIONS, LATEST, NEEDED, OPSET, Builder, shown
 from core.dtypes import dtype_name
 from core.extents import LOWEST, Space, hints
 from core.files.atomic import replacing
 from core.graph.ir import Node, Value, Variable
 from core.graph.trace import trace
+from core.name import NameManager, Prefix
 from core.ndarray import NDArray, array
-from core.ops.registry import TABLE, namespace
+from core.ops.registry import TABLE, Operator, namespace
 from core.serialization import load
 from core.symbol import Symbol, graph, infer
-from core.symbol.control_flow import wiring
 from core.symbol.fixed_lengths import fixed_lengths
 from core.symbol.traced import NeedsNumber, symbols
 
-for _family in ("pointwise", "neural", "shapes", "reduce", "attention", "recurrent", "detection", "sampling"):
+for _family in ("pointwise", "neural", "shapes", "reduce", "recurrent", "detection", "sampling"):
     importlib.import_module(f"core.contrib.onnx.mx2onnx.{_family}")
 _pointwise = importlib.import_module("core.contrib.onnx.mx2onnx.pointwise")
 
@@ -92,7 +92,7 @@ def get_operator_support(opset_version=None) -> list[str]:
     """Names of the operators that have a form in ONNX, of this opset (17 to 19) or of any."""
     if opset_version is not None and not OPSET <= opset_version <= LATEST:
         raise ValueError(f"opset_version {opset_version}: {OPSET} to {LATEST} are written")
-    known = (name for name, op in TABLE.items() if op.name in CONVERSIONS or _pointwise.converts_formula(op))
+    known = (name for name, op in TABLE.items() if op.name in EXPRESSIONS or _converts(op))
     return sorted(name for name in known if NEEDED.get(TABLE[name].name, OPSET) <= (opset_version or LATEST))
 
 
@@ -140,6 +140,21 @@ def _opset(symbol: Symbol, wanted: int | None) -> int:
     if wanted is not None and wanted < least:
         raise MXNetError(f"opset_version {wanted}: {', '.join(sorted(needs))} need opset {least}")
     return wanted or least
+
+
+def _converts(op: Operator) -> bool:
+    """Whether an operator has a form of its own in ONNX."""
+    return op.name in CONVERSIONS or _pointwise.converts_formula(op)
+
+
+def _special(node: Node) -> tuple[Operator, dict, list]:
+    """The operator that a node comes down to under its attributes, with what that one gets, where it converts."""
+    op, count = node.op, node.op.special_inputs
+    if op.special is not None and (count is None or not any(node.inputs[count:])):
+        special = op.special(namespace(node.attrs))
+        if isinstance(special, tuple) and isinstance(special[0], Operator) and _converts(special[0]):
+            return special[0], special[0].parse(special[1]), node.inputs[:count]
+    return op, node.attrs, node.inputs
 
 
 def _with_inner(entries: list[Value]) -> list[Node | Variable]:
@@ -301,7 +316,7 @@ class _Conversion:
             if node.op is not None:
                 names.update(zip(node.outputs, self._node(node, names)))
         for v, name in zip(self.entries, wanted, strict=True):
-            g.where = f"output {name!r}"
+            g.operator, g.hint = "output", name
             g.nodes.append(helper.make_node("Identity", [g.whole(names[v])], [name], name=name))
             g.used.add(names[v])
         inputs = [
@@ -346,9 +361,10 @@ class _Conversion:
 
     def _node(self, node: Node, names: dict[Value, str]) -> list[str]:
         g = self.builder
-        inputs = [v and names[v] for v in node.inputs]
+        op, attrs, inputs = _special(node)
+        inputs = [v and names[v] for v in inputs]
         given = [name for name in inputs if name is not None]
-        g.where, g.hint = f"{node.op.name} {node.name!r}", node.name
+        g.operator, g.hint = op.name, node.name
         if all(n in g.values for n in given) and not node.op.rng and not node.subgraphs:
             return self._folded(node, given)
         found = [self.found.get(v) for v in node.outputs]
@@ -356,14 +372,13 @@ class _Conversion:
             raise g.refuse("its shape does not follow from those of the inputs")
         g.outputs = outputs = [known and (shown(known[0]), known[1]) for known in found]
         g.output_lengths = found[0][0]
-        convert = CONVERSIONS.get(node.op.name)
-        if node.op.name in CONTROL:
-            made = CONTROL[node.op.name](g, namespace(node.attrs), given, self._walker(node))
-        elif convert is None and _pointwise.converts_formula(node.op):
-            made = _pointwise.convert_formula(g, node.op.formula, node.attrs, inputs)
-        elif convert is not None:
-            made = convert(g, namespace(node.attrs), *(n and g.whole(n) for n in inputs))
-        elif node.op.composite:
+        if op.name in CONTROL:
+            made = CONTROL[op.name](g, namespace(attrs), given, self._walker(node))
+        elif op.name in CONVERSIONS:
+            made = CONVERSIONS[op.name](g, namespace(attrs), *(n and g.whole(n) for n in inputs))
+        elif _pointwise.converts_formula(op):
+            made = _pointwise.convert_formula(g, op.formula, attrs, inputs)
+        elif op.composite:
             made = self._expanded(node, [n and g.whole(n) for n in inputs])
         else:
             raise g.refuse("ONNX has no such operator, and no conversion is known; see get_operator_support()")
@@ -381,15 +396,15 @@ class _Conversion:
         g = self.builder
 
         def walk(k: int, values: list[str]) -> list[str]:
-            places, names, sliced, entries = wiring(node)[k]
+            places, names, sliced, entries = node.op.control.wiring(node)[k]
             shapes, dtypes = {}, {}
             for name, place, element in zip(names, places, sliced, strict=True):
                 shape, dtypes[name] = self.found[node.inputs[place]]
                 shapes[name] = (shape[1:] or (1,)) if element else shape
             self.found |= infer.arrays(entries, shapes, dtypes)
-            place = g.where, g.hint, g.outputs, g.output_lengths
+            place = g.operator, g.hint, g.outputs, g.output_lengths
             made = self._inner_nodes(entries, {n: values[k] for n, k in zip(names, places, strict=True)})
-            g.where, g.hint, g.outputs, g.output_lengths = place
+            g.operator, g.hint, g.outputs, g.output_lengths = place
             return made
 
         return walk
@@ -413,11 +428,11 @@ class _Conversion:
             g.values[sources[name]] = value
             shapes[name], dtypes[name] = value.shape, value.dtype.name
         self.found |= infer.arrays(inner._entries, shapes, dtypes)
-        where = g.where
+        place = g.operator, g.hint
         try:
             return self._inner_nodes(inner._entries, sources)
         except MXNetError as error:
-            g.where = where
+            g.operator, g.hint = place
             raise g.refuse(f"it is made of other operators, and {error}") from None
 
     def _composed(self, node: Node, inputs: list, shapes: dict, dtypes: dict) -> tuple[Symbol, dict[str, np.ndarray]]:
@@ -427,7 +442,9 @@ class _Conversion:
         traced = trace(
             lambda *x: dispatch.launch(node.op, list(x), node.attrs, NDArray), given, False, shapes=[*shapes.values()]
         )
-        inner, constants = symbols(traced.graph, list(shapes), {})
+        with NameManager(), Prefix(f"{node.name}_"):
+            inner, constants = symbols(traced.graph, list(shapes), {})
+        inner._entries[0].maker.name = node.name
         return inner, {name: value.asnumpy() for name, value in constants.items()}
 
     def _inner_nodes(self, entries: list, sources: dict[str, str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Layers: convolution, pooling, normalisation, dense layers, activations, softmax."""
+"""Layers: convolution, pooling, normalisation, dense layers, activations, softmax, attention."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from core.contrib.onnx.mx2onnx.table import axes_of, converts, ints
+from core.contrib.onnx.mx2onnx.table import converts, enter, ints
 
 
 def _window(g, a, rank: int) -> dict:
@@ -97,21 +97,21 @@ def adaptive_average_pooling(g, a, data):
     return g.add("AveragePool", data, kernel_shape=steps, strides=steps)
 
 
-@converts("BatchNorm", "_contrib_SyncBatchNorm", "_contrib_BatchNormWithReLU")
+@converts("BatchNorm")
 def batch_norm(g, a, data, gamma, beta, mean, var):
     rank = g.rank(data)
     if a.output_mean_var:
         raise g.refuse("the mean and variance of a batch are no result of inference")
     if a.fix_gamma:
         gamma = g.constant(np.ones_like(g.value(gamma, "gamma")), name=g.fresh(gamma))
-    axis = getattr(a, "axis", 1) % rank
+    axis = a.axis % rank
     if axis != 1 and rank > 2:
         order = [0, axis, *(i for i in range(1, rank) if i != axis)]
         data = g.add("Transpose", data, perm=order)
     made = g.add("BatchNormalization", data, gamma, beta, mean, var, epsilon=a.eps)
     if axis != 1 and rank > 2:
         made = g.add("Transpose", made, perm=[order.index(i) for i in range(rank)])
-    return made if "WithReLU" not in g.where else g.add("Relu", made)
+    return made
 
 
 @converts("LayerNorm")
@@ -125,11 +125,6 @@ def layer_norm(g, a, data, gamma, beta):
     order = [*(i for i in range(rank) if i != axis), axis]
     made = g.add("LayerNormalization", g.add("Transpose", data, perm=order), gamma, beta, axis=-1, epsilon=a.eps)
     return g.add("Transpose", made, perm=[order.index(i) for i in range(rank)])
-
-
-@converts("InstanceNorm")
-def instance_norm(g, a, data, gamma, beta):
-    return g.add("InstanceNormalization", data, gamma, beta, epsilon=a.eps)
 
 
 @converts("GroupNorm")
@@ -147,17 +142,17 @@ def group_norm(g, a, data, gamma, beta):
     return g.add("Reshape", made, ints(0, *shape[1:]))
 
 
-@converts("L2Normalization")
-def l2_normalization(g, a, data):
-    rank = g.rank(data)
-    axes = {"instance": list(range(1, rank)), "channel": [1], "spatial": list(range(2, rank))}[a.mode]
-    squares = g.reduce("ReduceSum", g.add("Mul", data, data), axes, keepdims=True)
-    return g.add("Div", data, g.add("Sqrt", g.add("Add", squares, g.like(a.eps, g.dtype(data)))))
-
-
-@converts("LRN")
-def lrn(g, a, data):
-    return g.add("LRN", data, alpha=a.alpha, beta=a.beta, bias=a.knorm, size=a.nsize)
+enter({
+    "Embedding": lambda g, a, data, weight: g.add("Gather", weight, g.cast(data, "int64")),
+    "Dropout _dropout LinearRegressionOutput MAERegressionOutput SVMOutput":
+        lambda g, a, x, *rest: g.add("Identity", x),
+    "LogisticRegressionOutput": lambda g, a, x, *label: g.add("Sigmoid", x),
+    "_softmax": lambda g, a, x: g.add("Softmax", x, axis=a.axis),
+    "_log_softmax": lambda g, a, x: g.add("LogSoftmax", x, axis=a.axis),
+    "_instance_softmax": lambda g, a, x: g.add("Softmax", x, axis=-1),
+    "InstanceNorm": lambda g, a, *inputs: g.add("InstanceNormalization", *inputs, epsilon=a.eps),
+    "LRN": lambda g, a, x: g.add("LRN", x, alpha=a.alpha, beta=a.beta, bias=a.knorm, size=a.nsize),
+})  # fmt: skip
 
 
 @converts("FullyConnected")
@@ -172,48 +167,16 @@ def fully_connected(g, a, data, weight, bias=None):
     return made if bias is None else g.add("Add", made, bias)
 
 
-@converts("Embedding")
-def embedding(g, a, data, weight):
-    return g.add("Gather", weight, g.cast(data, "int64"))
-
-
-@converts("Dropout", "_dropout")
-def dropout(g, a, data, *rest):
-    return g.add("Identity", data)
-
-
-_ACTIVATIONS = {
-    "relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh", "softrelu": "Softplus", "softsign": "Softsign",
-}  # fmt: skip
-
-
-@converts("Activation")
-def activation(g, a, data):
-    if a.act_type in _ACTIVATIONS:
-        return g.add(_ACTIVATIONS[a.act_type], data)
-    if a.act_type == "log_sigmoid":
-        return g.add("Neg", g.add("Softplus", g.add("Neg", data)))
-    if a.act_type == "mish":
-        return g.add("Mul", data, g.add("Tanh", g.add("Softplus", data)))
-    raise g.refuse(f"act_type {a.act_type!r} has no form in ONNX")
-
-
 @converts("LeakyReLU")
 def leaky_relu(g, a, data, gamma=None):
-    if a.act_type == "leaky":
-        return g.add("LeakyRelu", data, alpha=a.slope)
-    if a.act_type == "rrelu":
-        return g.add("LeakyRelu", data, alpha=(a.lower_bound + a.upper_bound) / 2)
-    if a.act_type == "elu":
-        return g.add("Elu", data, alpha=a.slope)
     if a.act_type == "selu":
         return g.add("Selu", data)
-    if a.act_type == "prelu":
-        rank, width = g.rank(data), g.shape(gamma)
-        if rank > 2 and len(width) == 1:
-            gamma = g.reshaped(gamma, width, (*width, *(1,) * (rank - 2)))
-        return g.add("PRelu", data, gamma)
-    return gelu(g, a, data)
+    if a.act_type == "rrelu":
+        return g.add("LeakyRelu", data, alpha=(a.lower_bound + a.upper_bound) / 2)
+    rank, width = g.rank(data), g.shape(gamma)
+    if rank > 2 and len(width) == 1:
+        gamma = g.reshaped(gamma, width, (*width, *(1,) * (rank - 2)))
+    return g.add("PRelu", data, gamma)
 
 
 @converts("gelu")
@@ -227,23 +190,11 @@ def gelu(g, a, data):
 # ---------------------------------------------------------------------------------------------- softmax
 
 
-@converts("softmax", "_softmax", "softmin", "log_softmax", "_log_softmax", "_masked_softmax")
-def softmax(g, a, data, length=None):
-    kind = "LogSoftmax" if "log_softmax" in g.where.split(" ")[0] else "Softmax"
-    if "softmin" in g.where.split(" ")[0]:
-        data = _as_before(g, g.add("Neg", data), data)
-    temperature = getattr(a, "temperature", None)
-    if temperature not in (None, 1.0):
-        data = _as_before(g, g.add("Div", data, g.like(temperature, g.dtype(data))), data)
-    made = masked_softmax(g, data, length, a.axis) if length is not None else g.add(kind, data, axis=a.axis)
-    wanted = getattr(a, "dtype", None)
-    return made if wanted is None else g.cast(made, wanted, g.dtype(data))
-
-
-def masked_softmax(g, data, length, axis: int):
+@converts("_masked_softmax")
+def masked_softmax(g, a, data, length):
     """Softmax over the first `length` positions of an axis, zeros behind them; `length` lacks that axis."""
     rank, dtype = g.rank(data), g.dtype(data)
-    axis %= rank
+    axis = a.axis % rank
     places = places_along(g, data, axis)
     if axis != rank - 1:
         places = g.add("Unsqueeze", places, np.arange(1, rank - axis, dtype=np.int64))
@@ -262,15 +213,6 @@ def places_along(g, data, axis: int):
     return g.add("Range", np.int64(0), count, np.int64(1))
 
 
-@converts("SoftmaxActivation")
-def softmax_activation(g, a, data):
-    if a.mode == "channel":
-        return g.add("Softmax", data, axis=1)
-    flat = g.add("Flatten", data, axis=1)
-    made = g.add("Softmax", flat, axis=1)
-    return made if g.rank(data) == 2 else g.add("Reshape", made, g.add("Shape", data))
-
-
 @converts("SoftmaxOutput")
 def softmax_output(g, a, data, label=None):
     if a.multi_output or g.rank(data) == 2:
@@ -279,16 +221,6 @@ def softmax_output(g, a, data, label=None):
         return g.add("Softmax", data, axis=-1)
     made = g.add("Softmax", g.add("Flatten", data, axis=1), axis=1)
     return g.add("Reshape", made, g.add("Shape", data))
-
-
-@converts("LogisticRegressionOutput")
-def logistic_output(g, a, data, label=None):
-    return g.add("Sigmoid", data)
-
-
-@converts("LinearRegressionOutput", "MAERegressionOutput", "SVMOutput")
-def regression_output(g, a, data, label=None):
-    return g.add("Identity", data)
 
 
 # ---------------------------------------------------------------------------------------------- resizing
@@ -306,10 +238,10 @@ def bilinear_resize(g, a, data, like=None):
     height, width = g.outputs[0][0][2:]
     if height is None or width is None:
         if a.mode == "like":
-            sizes = g.add("Concat", _extents(g, data, 0, 2), _extents(g, like, 2, 4), axis=0)
+            sizes = g.add("Concat", g.add("Shape", data, start=0, end=2), g.add("Shape", like, start=2, end=4), axis=0)
             return _resize(g, data, None, sizes, "linear", _corners(a))
         raise g.refuse("the size of the result must not change from call to call")
-    sizes = g.add("Concat", _extents(g, data, 0, 2), ints(height, width), axis=0)
+    sizes = g.add("Concat", g.add("Shape", data, start=0, end=2), ints(height, width), axis=0)
     return _resize(g, data, None, sizes, "linear", _corners(a))
 
 
@@ -321,10 +253,6 @@ def _resize(g, data, scales, sizes, mode, coordinates):
     scales = None if scales is None else np.array([1, 1, *scales], np.float32)
     rounding = {"nearest_mode": "floor"} if mode == "nearest" else {}
     return g.add("Resize", data, None, scales, sizes, mode=mode, coordinate_transformation_mode=coordinates, **rounding)
-
-
-def _extents(g, data, begin: int, end: int):
-    return g.add("Shape", data, start=begin, end=end)
 
 
 def _as_before(g, name, like):
@@ -358,4 +286,26 @@ def _spread(extent: int, parts: int, dtype: str) -> np.ndarray:
     return weights
 
 
-__all__ = ["axes_of", "masked_softmax", "places_along"]
+# ---------------------------------------------------------------------------------------------- attention
+
+
+@converts("_attention", "_dropout_attention")
+def attention(g, a, query, key, value, length=None):
+    dtype, size = g.dtype(query), g.extent(query, -1)
+    scale = size**-0.5 if a.scale is None else a.scale
+    scores = g.add("MatMul", g.add("Mul", query, g.like(scale, dtype)), g.add("Transpose", key, perm=[0, 1, 3, 2]))
+    low, zero = g.like(np.finfo(dtype).min / 2, dtype), g.like(0, dtype)
+    keys = places_along(g, key, 2)
+    inside = None
+    if length is not None:
+        bound = g.add("Unsqueeze", g.cast(length, "int64"), ints(1, 2, 3))
+        inside = g.add("Less", keys, bound)
+    if a.causal:
+        before = g.add("LessOrEqual", keys, g.add("Unsqueeze", places_along(g, query, 2), ints(1)))
+        inside = before if inside is None else g.add("And", inside, before)
+    if inside is not None:
+        scores = g.add("Where", inside, scores, low)
+    weights = g.add("Softmax", scores, axis=-1)
+    if inside is not None:
+        weights = g.add("Where", inside, weights, zero)
+    return [g.add("MatMul", weights, value)]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-import math
 
-from core.contrib.onnx.mx2onnx.table import Builder, Name, converts
+from core.contrib.onnx.mx2onnx.table import Builder, Name, converts, enter
 from core.kernels.formula import LN2, LN10, PREDICATES, Expr, Formula, postorder
 from core.ops.registry import Operator
 
@@ -103,38 +102,6 @@ def convert_formula(g: Builder, formula: Formula, attrs: dict, inputs: list[Name
 # ---------------------------------------------------------------------------------------------- shorter in ONNX
 
 
-@converts("relu")
-def relu(g, a, data):
-    dtype = g.dtype(data)
-    return g.add("Relu", data) if dtype.startswith("float") else g.add("Max", data, g.like(0, dtype))
-
-
-@converts("clip")
-def clip(g, a, data):
-    dtype = g.dtype(data)
-    return g.add("Clip", data, g.like(a.a_min, dtype), g.like(a.a_max, dtype))
-
-
-@converts("_copy", "BlockGrad", "make_loss", "MakeLoss", "_bridge", "IdentityAttachKLSparseReg")
-def identity(g, a, data, *rest):
-    return g.add("Identity", data)
-
-
-@converts("softrelu")
-def softrelu(g, a, data):
-    return g.add("Softplus", data)
-
-
-@converts("softsign")
-def softsign(g, a, data):
-    return g.add("Softsign", data)
-
-
-@converts("hard_sigmoid")
-def hard_sigmoid(g, a, data):
-    return g.add("HardSigmoid", data, alpha=a.alpha, beta=a.beta)
-
-
 @converts("add_n")
 def add_n(g, a, *data):
     if g.dtype(data[0]).startswith("float"):
@@ -142,7 +109,7 @@ def add_n(g, a, *data):
     return functools.reduce(lambda x, y: g.add("Add", x, y), data)
 
 
-@converts("Cast", "amp_cast")
+@converts("Cast")
 def cast(g, a, data):
     if g.dtype(data) == a.dtype:
         return g.add("Identity", data)
@@ -151,23 +118,24 @@ def cast(g, a, data):
     return g.cast(data, a.dtype)
 
 
-@converts("where", "_where", "_npi_where")
+@converts("_npi_where")
 def where(g, a, condition, x, y):
     if g.dtype(condition) != "bool":
         condition = g.add("Not", g.add("Equal", condition, g.like(0, g.dtype(condition))))
     return g.add("Where", condition, x, y)
 
 
-@converts("_npi_where_lscalar")
-def where_number_first(g, a, condition, y):
-    return where(g, a, condition, g.like(a.scalar, g.dtype(y)), y)
-
-
-@converts("_npi_where_rscalar")
-def where_number_last(g, a, condition, x):
-    return where(g, a, condition, x, g.like(a.scalar, g.dtype(x)))
-
-
-@converts("_contrib_div_sqrt_dim")
-def div_sqrt_dim(g, a, data):
-    return g.add("Div", data, g.like(math.sqrt(g.extent(data, -1)), g.dtype(data)))
+enter({
+    "_copy BlockGrad make_loss MakeLoss _bridge IdentityAttachKLSparseReg": lambda g, a, x, *rest: g.add("Identity", x),
+    "relu": lambda g, a, x: g.add("Relu", x) if g.dtype(x).startswith("float") else g.add("Max", x, g.like(0, g.dtype(x))),
+    "softrelu": lambda g, a, x: g.add("Softplus", x),
+    "softsign": lambda g, a, x: g.add("Softsign", x),
+    "mish": lambda g, a, x: g.add("Mul", x, g.add("Tanh", g.add("Softplus", x))),
+    "log_sigmoid": lambda g, a, x: g.add("Neg", g.add("Softplus", g.add("Neg", x))),
+    "hard_sigmoid": lambda g, a, x: g.add("HardSigmoid", x, alpha=a.alpha, beta=a.beta),
+    "_leaky_relu": lambda g, a, x: g.add("LeakyRelu", x, alpha=a.slope),
+    "_elu": lambda g, a, x: g.add("Elu", x, alpha=a.slope),
+    "_clip": lambda g, a, x: g.add("Clip", x, g.like(a.a_min, g.dtype(x)), g.like(a.a_max, g.dtype(x))),
+    "_npi_where_lscalar": lambda g, a, condition, y: where(g, a, condition, g.like(a.scalar, g.dtype(y)), y),
+    "_npi_where_rscalar": lambda g, a, condition, x: where(g, a, condition, x, g.like(a.scalar, g.dtype(x))),
+})  # fmt: skip

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from core.contrib.onnx.mx2onnx.table import axes_of, converts, ints
+from core.contrib.onnx.mx2onnx.table import axes_of, converts, enter, ints
 
 _REDUCTIONS = {
     "sum": "ReduceSum", "mean": "ReduceMean", "max": "ReduceMax", "min": "ReduceMin", "prod": "ReduceProd",
@@ -17,11 +17,11 @@ _REDUCTIONS = {
 
 @converts(*_REDUCTIONS)
 def reduction(g, a, data):
-    kind, rank = _REDUCTIONS[g.where.split(" ")[0]], g.rank(data)
+    kind, rank = _REDUCTIONS[g.operator], g.rank(data)
     axes = axes_of(a.axis, rank)
     if getattr(a, "exclude", False):
         axes = [i for i in range(rank) if i not in axes]
-    classic = "_np" not in g.where.split(" ")[0]
+    classic = "_np" not in g.operator
     if axes:
         made = g.reduce(kind, data, axes, a.keepdims)
     else:  # in ONNX no axes mean all of them
@@ -60,11 +60,6 @@ def variance(g, a, data):
     return made if a.keepdims else g.add("Squeeze", made, ints(*axes))
 
 
-@converts("_npi_std")
-def deviation(g, a, data):
-    return g.add("Sqrt", variance(g, a, data))
-
-
 @converts("norm")
 def norm(g, a, data):
     axes = axes_of(a.axis, g.rank(data))
@@ -75,18 +70,13 @@ def norm(g, a, data):
 
 @converts("argmax", "argmin", "_npi_argmax", "_npi_argmin")
 def arg_extreme(g, a, data):
-    kind = "ArgMax" if "argmax" in g.where.split(" ")[0] else "ArgMin"
+    kind = "ArgMax" if "argmax" in g.operator else "ArgMin"
     if a.axis is None:
         data_, axis, keep = g.add("Reshape", data, ints(-1)), 0, 1
     else:
         data_, axis, keep = data, a.axis, int(a.keepdims)
     made = g.cast(g.add(kind, data_, axis=axis, keepdims=keep), g.outputs[0][1], "int64")
     return g.as_result(made, (1,)) if a.axis is None else made
-
-
-@converts("argmax_channel")
-def argmax_channel(g, a, data):
-    return g.cast(g.add("ArgMax", data, axis=1, keepdims=0), g.outputs[0][1], "int64")
 
 
 @converts("topk")
@@ -110,7 +100,7 @@ def sort(g, a, data):
     axis = axes_of(a.axis, g.rank(data))[0]
     count = g.add("Gather", g.add("Shape", data), ints(axis))
     values, places = g.add("TopK", data, count, outputs=2, axis=axis, largest=int(not a.is_ascend))
-    return g.cast(places, a.dtype, "int64") if g.where.startswith("argsort") else values
+    return g.cast(places, a.dtype, "int64") if g.operator == "argsort" else values
 
 
 @converts("cumsum")
@@ -119,19 +109,6 @@ def cumsum(g, a, data):
         data = g.add("Reshape", data, ints(-1))
     made = g.add("CumSum", data, np.int64(a.axis or 0))
     return made if a.dtype is None else g.cast(made, a.dtype, g.outputs[0][1])
-
-
-@converts("batch_dot", "_matmul", "_linalg_gemm2")
-def batch_dot(g, a, left, right):
-    left, right = (_flipped(g, x, t) for x, t in ((left, a.transpose_a), (right, a.transpose_b)))
-    made = g.add("MatMul", left, right)
-    alpha = getattr(a, "alpha", 1.0)
-    return made if alpha == 1 else g.add("Mul", made, g.like(alpha, g.outputs[0][1]))
-
-
-@converts("_npi_matmul")
-def matmul(g, a, left, right):
-    return g.add("MatMul", left, right)
 
 
 @converts("dot")
@@ -158,3 +135,12 @@ def _dot_flat(g, a, left, right):
 def _flipped(g, name, flip: bool):
     rank = g.rank(name)
     return g.add("Transpose", name, perm=[*range(rank - 2), rank - 1, rank - 2]) if flip and rank > 1 else name
+
+
+enter({
+    "_npi_std": lambda g, a, x: g.add("Sqrt", variance(g, a, x)),
+    "argmax_channel": lambda g, a, x: g.cast(g.add("ArgMax", x, axis=1, keepdims=0), g.outputs[0][1], "int64"),
+    "batch_dot _matmul": lambda g, a, left, right: g.add(
+        "MatMul", _flipped(g, left, a.transpose_a), _flipped(g, right, a.transpose_b)
+    ),
+})  # fmt: skip

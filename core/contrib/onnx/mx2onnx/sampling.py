@@ -2,27 +2,7 @@
 
 from __future__ import annotations
 
-from core.contrib.onnx.mx2onnx.table import converts
-
-
-@converts("_random_uniform")
-def random_uniform(g, a):
-    return _typed(g, g.add("RandomUniform", low=a.low, high=a.high, shape=list(g.outputs[0][0])))
-
-
-@converts("_random_normal")
-def random_normal(g, a):
-    return _typed(g, g.add("RandomNormal", mean=a.loc, scale=a.scale, shape=list(g.outputs[0][0])))
-
-
-@converts("_random_uniform_like")
-def random_uniform_like(g, a, data):
-    return _typed(g, g.add("RandomUniformLike", data, low=a.low, high=a.high, dtype=g.onnx.TensorProto.FLOAT))
-
-
-@converts("_random_normal_like")
-def random_normal_like(g, a, data):
-    return _typed(g, g.add("RandomNormalLike", data, mean=a.loc, scale=a.scale, dtype=g.onnx.TensorProto.FLOAT))
+from core.contrib.onnx.mx2onnx.table import converts, enter
 
 
 @converts("_multinomial")
@@ -35,3 +15,17 @@ def multinomial(g, a, data):
 
 def _typed(g, name):
     return g.cast(name, g.outputs[0][1], "float32")
+
+
+enter({
+    "_random_uniform":
+        lambda g, a: _typed(g, g.add("RandomUniform", low=a.low, high=a.high, shape=list(g.outputs[0][0]))),
+    "_random_normal":
+        lambda g, a: _typed(g, g.add("RandomNormal", mean=a.loc, scale=a.scale, shape=list(g.outputs[0][0]))),
+    "_random_uniform_like": lambda g, a, x: _typed(
+        g, g.add("RandomUniformLike", x, low=a.low, high=a.high, dtype=g.code("float32"))
+    ),
+    "_random_normal_like": lambda g, a, x: _typed(
+        g, g.add("RandomNormalLike", x, mean=a.loc, scale=a.scale, dtype=g.code("float32"))
+    ),
+})  # fmt: skip

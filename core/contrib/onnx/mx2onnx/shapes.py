@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.contrib.onnx.mx2onnx.table import axes_of, converts, ints
+from core.contrib.onnx.mx2onnx.table import axes_of, converts, enter, ints
 
 _LAST = np.iinfo(np.int64).max
 
@@ -15,7 +15,7 @@ def reshape(g, a, data, like=None):
     if like is not None and sum(n is None for n in after) > 1:
         begin, end = _bounds(a.lhs_begin, a.lhs_end, g.rank(data))
         parts = [(data, 0, begin), (like, *_bounds(a.rhs_begin, a.rhs_end, g.rank(like))), (data, end, g.rank(data))]
-        shapes = [_part_of_shape(g, *part) for part in parts if part[1] < part[2]]
+        shapes = [g.add("Shape", x, start=first, end=last) for x, first, last in parts if first < last]
         return g.add("Reshape", data, g.add("Concat", *shapes, axis=0))
     return g.as_result(data, g.shape(data))
 
@@ -26,20 +26,6 @@ def _bounds(begin, end, rank: int) -> tuple[int, int]:
     return begin + rank if begin < 0 else begin, end + rank if end < 0 else end
 
 
-def _part_of_shape(g, x, begin: int, end: int):
-    return g.add("Shape", x, start=begin, end=end)
-
-
-@converts("Flatten")
-def flatten(g, a, data):
-    return g.add("Flatten", data, axis=1)
-
-
-@converts("expand_dims")
-def expand_dims(g, a, data):
-    return g.add("Unsqueeze", data, ints(a.axis))
-
-
 @converts("squeeze")
 def squeeze(g, a, data):
     shape = g.shape(data)
@@ -47,10 +33,9 @@ def squeeze(g, a, data):
     return g.add("Squeeze", data, ints(*axes))
 
 
-@converts("transpose")
-def transpose(g, a, data):
-    rank = g.rank(data)
-    return g.add("Transpose", data, perm=[i % rank for i in a.axes] if a.axes else list(range(rank))[::-1])
+def _order(axes, rank: int) -> list[int]:
+    """An order of axes; none is given: from the last to the first."""
+    return [i % rank for i in axes or range(rank)[::-1]]
 
 
 @converts("SwapAxis")
@@ -58,17 +43,6 @@ def swap_axes(g, a, data):
     order = list(range(g.rank(data)))
     order[a.dim1], order[a.dim2] = order[a.dim2], order[a.dim1]
     return g.add("Transpose", data, perm=order)
-
-
-@converts("Concat", "_rnn_param_concat")
-def concat(g, a, *data):
-    return g.add("Concat", *data, axis=a.dim)
-
-
-@converts("stack")
-def stack(g, a, *data):
-    axis = a.axis % (g.rank(data[0]) + 1)
-    return g.add("Concat", *[g.add("Unsqueeze", x, ints(axis)) for x in data], axis=axis)
 
 
 @converts("SliceChannel")
@@ -88,12 +62,6 @@ def split(g, a, data):
     parts = g.add("Split", data, sizes, outputs=len(sizes), axis=axis)
     parts = [parts] if len(sizes) == 1 else parts
     return [g.add("Squeeze", p, ints(axis)) for p in parts] if a.squeeze_axis else parts
-
-
-@converts("slice_axis")
-def slice_axis(g, a, data):
-    end = _LAST if a.end is None else a.end
-    return g.add("Slice", data, ints(a.begin), ints(end), ints(a.axis))
 
 
 @converts("slice", "_slice_view")
@@ -151,7 +119,9 @@ def broadcast(g, a, data, like=None):
         if getattr(a, "lhs_axes", None) is None:
             return g.add("Expand", data, g.add("Shape", like))
         axes = dict(zip(axes_of(a.lhs_axes, len(after)), axes_of(a.rhs_axes, g.rank(like)), strict=True))
-        extents = [_part_of_shape(g, like, axes[k], axes[k] + 1) if k in axes else ints(1) for k in range(len(after))]
+        extents = [
+            g.add("Shape", like, start=axes[k], end=axes[k] + 1) if k in axes else ints(1) for k in range(len(after))
+        ]
         return g.add("Expand", data, g.add("Concat", *extents, axis=0))
     if any(n is None and m is not None for n, m in zip(after[::-1], before[::-1])):
         return g.add("Expand", data, g.extents(g.output_lengths))
@@ -168,37 +138,12 @@ def pad(g, a, data):
     return g.add("Pad", data, ints(*width[::2], *width[1::2]), value, mode=mode)
 
 
-@converts("depth_to_space")
-def depth_to_space(g, a, data):
-    return g.add("DepthToSpace", data, blocksize=a.block_size)
-
-
-@converts("space_to_depth")
-def space_to_depth(g, a, data):
-    return g.add("SpaceToDepth", data, blocksize=a.block_size)
-
-
-@converts("shape_array")
-def shape_array(g, a, data):
-    return g.add("Shape", data)
-
-
-@converts("size_array")
-def size_array(g, a, data):
-    return g.add("Reshape", g.add("Size", data), ints(1))
-
-
 @converts("zeros_like", "ones_like", "full_like")
 def constant_like(g, a, data):
-    value = {"zeros_like": 0, "ones_like": 1}.get(g.where.split(" ")[0], getattr(a, "fill_value", 0))
+    value = {"zeros_like": 0, "ones_like": 1}.get(g.operator, getattr(a, "fill_value", 0))
     dtype = g.outputs[0][1]
     tensor = g.onnx.numpy_helper.from_array(np.array([value], dtype))
     return g.add("ConstantOfShape", g.add("Shape", data), value=tensor)
-
-
-@converts("_arange_like")
-def arange(g, a, data):
-    return g.constant(np.arange(a.length, dtype=np.float32), name=g.hint)
 
 
 @converts("_contrib_arange_like")
@@ -234,16 +179,6 @@ def take(g, a, data, indices):
     return g.add("Gather", data, places, axis=axis)
 
 
-@converts("_take_places")
-def take_places(g, a, data):
-    return g.add("Gather", data, ints(*a.places), axis=a.axis)
-
-
-@converts("gather_nd")
-def gather_nd(g, a, data, indices):
-    return g.add("GatherND", data, _places(g, indices))
-
-
 def _places(g, indices):
     """Indices (axes, ...) as ONNX has them: (..., axes)."""
     return g.add("Transpose", g.cast(indices, "int64"), perm=[*range(1, g.rank(indices)), 0])
@@ -254,11 +189,6 @@ def scatter_nd(g, a, data, indices):
     dtype = g.dtype(data)
     nothing = g.add("Expand", g.like(0, dtype), ints(*a.shape))
     return g.add("ScatterND", nothing, _places(g, indices), data)
-
-
-@converts("_contrib_index_copy")
-def index_copy(g, a, old, index, new):
-    return g.add("ScatterND", old, g.add("Unsqueeze", g.cast(index, "int64"), ints(1)), new)
 
 
 @converts("one_hot")
@@ -312,3 +242,22 @@ def sequence_last(g, a, data, length=None):
         data = g.add("Transpose", data, perm=[1, 0, *range(2, g.rank(data))])
     last = g.add("Unsqueeze", g.add("Sub", g.cast(length, "int64"), np.int64(1)), ints(1))
     return g.add("GatherND", data, last, batch_dims=1)
+
+
+enter({
+    "Flatten": lambda g, a, x: g.add("Flatten", x, axis=1),
+    "expand_dims": lambda g, a, x: g.add("Unsqueeze", x, ints(a.axis)),
+    "transpose": lambda g, a, x: g.add("Transpose", x, perm=_order(a.axes, g.rank(x))),
+    "Concat _rnn_param_concat": lambda g, a, *data: g.add("Concat", *data, axis=a.dim),
+    "stack": lambda g, a, *data: g.add("Concat", *(g.add("Unsqueeze", x, ints(a.axis)) for x in data), axis=a.axis),
+    "slice_axis": lambda g, a, x: g.add("Slice", x, ints(a.begin), ints(_LAST if a.end is None else a.end), ints(a.axis)),
+    "depth_to_space": lambda g, a, x: g.add("DepthToSpace", x, blocksize=a.block_size),
+    "space_to_depth": lambda g, a, x: g.add("SpaceToDepth", x, blocksize=a.block_size),
+    "shape_array": lambda g, a, x: g.add("Shape", x),
+    "size_array": lambda g, a, x: g.add("Reshape", g.add("Size", x), ints(1)),
+    "_arange_like": lambda g, a, x: g.constant(np.arange(a.length, dtype=np.float32), name=g.hint),
+    "_take_places": lambda g, a, x: g.add("Gather", x, ints(*a.places), axis=a.axis),
+    "gather_nd": lambda g, a, x, indices: g.add("GatherND", x, _places(g, indices)),
+    "_contrib_index_copy":
+        lambda g, a, old, index, new: g.add("ScatterND", old, g.add("Unsqueeze", g.cast(index, "int64"), ints(1)), new),
+})  # fmt: skip

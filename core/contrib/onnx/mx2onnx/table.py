@@ -15,6 +15,13 @@ OPSET = 17  # what is written unless an operator needs a later one
 LATEST = 19
 CONVERSIONS: dict[str, Callable] = {}
 NEEDED: dict[str, int] = {}  # opsets of the operators that need a later one
+# Expressions over other operators, which are converted in their place.
+EXPRESSIONS = frozenset(
+    "Activation amp_cast clip L2Normalization log_softmax SoftmaxActivation softmax softmin where "
+    "_contrib_BatchNormWithReLU _contrib_SyncBatchNorm _contrib_div_sqrt_dim _linalg_gemm2 _npi_matmul "
+    "_contrib_interleaved_matmul_encdec_qk _contrib_interleaved_matmul_encdec_valatt "
+    "_contrib_interleaved_matmul_selfatt_qk _contrib_interleaved_matmul_selfatt_valatt".split()
+)
 
 Name = str  # of a tensor in the ONNX graph
 Extents = tuple[int | None, ...]  # None: differs from call to call
@@ -40,6 +47,12 @@ def converts(*operators: str, opset: int = OPSET) -> Callable[[Callable], Callab
     return enter
 
 
+def enter(rows: dict[str, Callable]) -> None:
+    """Enters conversions that are one expression each, as `converts` does; operators that share one by their names."""
+    for operators, function in rows.items():
+        converts(*operators.split())(function)
+
+
 class Builder:
     """Nodes and constants of an ONNX graph in the making."""
 
@@ -50,7 +63,7 @@ class Builder:
         self.known: dict[Name, tuple[Extents, str]] = {}
         self.used: set[Name] = set()
         self._taken: set[Name] = set()
-        self.where, self.hint = "", ""  # the node that is converted: for messages, for names
+        self.operator, self.hint = "", ""  # of the node that is converted, and what tensors are called after it
         self.outputs: list[tuple[Extents, str]] = []  # what it gives
         self.lengths: dict[Name, Lengths] = {}  # shapes of tensors of the original graph
         self.output_lengths: Lengths | None = None  # of the node's first output
@@ -60,6 +73,11 @@ class Builder:
         self.rows: dict[Name, Lengths] = {}
 
     # ------------------------------------------------------------------ what conversions ask
+
+    @property
+    def where(self) -> str:
+        """The node that is converted, for messages."""
+        return f"{self.operator} {self.hint!r}"
 
     def shape(self, name: Name) -> Extents:
         """The extents of a tensor of the original graph."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from core import symbol as sym
 from core.contrib.onnx import package
-from core.contrib.onnx.onnx2mx.table import converts
+from core.contrib.onnx.onnx2mx.table import composes, converts
 from core.symbol import Symbol
 
 _UNARY = {
@@ -35,6 +36,7 @@ _SCALAR = {
     "GreaterOrEqual": ("_npi_greater_equal_scalar", "_npi_less_equal_scalar"),
     "LessOrEqual": ("_npi_less_equal_scalar", "_npi_greater_equal_scalar"),
 }  # fmt: skip
+_SELU = 1.6732631921768188, 1.0507010221481323
 _TYPED = frozenset(("Add", "Sub", "Mul", "Div", "Pow"))  # a number of fractions would be cut to whole ones
 
 
@@ -44,10 +46,7 @@ def internal(kind: str):
 
 
 def _unary(kind: str):
-    def convert(net, attrs, x, *rest):
-        return internal(kind)(net.symbol(x))
-
-    return convert
+    return lambda x, *rest: internal(kind)(x)
 
 
 def _binary(kind: str):
@@ -79,44 +78,14 @@ def _pair(net, kind, left, right):
 
 
 for _name, _kind in _UNARY.items():
-    converts(_name)(_unary(_kind))
+    composes(_name)(_unary(_kind))
 for _name in _BINARY:
     converts(_name)(_binary(_name))
-
-
-@converts("Round")
-def rounded(net, attrs, x):
-    """To the nearest whole number, halves to the even one."""
-    return sym.op._npi_around(net.symbol(x), scale=1.0)
 
 
 @converts("Mean")
 def mean_of(net, attrs, *inputs):
     return _binary("Sum")(net, attrs, *inputs) / len(inputs)
-
-
-@converts("Mod")
-def mod(net, attrs, x, y):
-    x, y = net.symbol(x), net.symbol(y)
-    if not attrs.get("fmod"):
-        return sym.broadcast_mod(x, y)
-    return sym.broadcast_sub(x, sym.broadcast_mul(y, sym.trunc(sym.broadcast_div(x, y))))
-
-
-@converts("BitShift")
-def shift(net, attrs, x, by):
-    kind = "_npi_left_shift" if attrs["direction"] == "LEFT" else "_npi_right_shift"
-    return internal(kind)(net.symbol(x), net.symbol(by))
-
-
-@converts("IsInf")
-def is_inf(net, attrs, x):
-    above, below = attrs.get("detect_positive", 1), attrs.get("detect_negative", 1)
-    if above and below:
-        return sym.op._npi_isinf(net.symbol(x))
-    if above or below:
-        return internal("_npi_isposinf" if above else "_npi_isneginf")(net.symbol(x))
-    return sym.op._npi_not_equal(net.symbol(x), net.symbol(x)) != net.symbol(x)
 
 
 @converts("Clip")
@@ -142,13 +111,6 @@ def cast(net, attrs, x, like=None):
     return sym.Cast(net.symbol(x), dtype=dtype)
 
 
-@converts("Where")
-def where(net, attrs, condition, x, y):
-    """The operands broadcast against each other, which MXNet's `where` does not do."""
-    condition, x, y = (net.symbol(v) for v in (condition, x, y))
-    return sym.op._npi_where(condition, x, y)
-
-
 @converts("Dropout")
 def dropout(net, attrs, x, ratio=None, training=None):
     if training is not None and net.number(training, "training_mode").item():
@@ -157,31 +119,56 @@ def dropout(net, attrs, x, ratio=None, training=None):
     return [sym.identity(x), sym.op._npi_equal(x, x)][: max(1, net.outputs)]
 
 
-# ---------------------------------------------------------------------------------------------- activations
+# ---------------------------------------------------------------------------------------------- expressions
 
 
-@converts("LeakyRelu")
-def leaky_relu(net, attrs, x):
-    return sym.LeakyReLU(net.symbol(x), act_type="leaky", slope=attrs.get("alpha", 0.01))
+def _gelu(x, approximate="none"):
+    """Exact, or by Hendrycks and Gimpel's hyperbolic tangent."""
+    if approximate == "none":
+        return sym.LeakyReLU(x, act_type="gelu")
+    return 0.5 * x * (1 + sym.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
 
 
-@converts("Elu")
-def elu(net, attrs, x):
-    return sym.LeakyReLU(net.symbol(x), act_type="elu", slope=attrs.get("alpha", 1.0))
+def _is_inf(x, detect_positive=1, detect_negative=1):
+    if detect_positive and detect_negative:
+        return sym.op._npi_isinf(x)
+    if detect_positive or detect_negative:
+        return internal("_npi_isposinf" if detect_positive else "_npi_isneginf")(x)
+    return sym.op._npi_not_equal(x, x) != x
 
 
-@converts("Selu")
-def selu(net, attrs, x):
-    if "alpha" not in attrs and "gamma" not in attrs:
-        return sym.LeakyReLU(net.symbol(x), act_type="selu")
-    scale = attrs.get("gamma", 1.0507010221481323)
-    return scale * sym.LeakyReLU(net.symbol(x), act_type="elu", slope=attrs.get("alpha", 1.6732631921768188))
+def _mod(x, y, fmod=0):
+    whole = sym.trunc(sym.broadcast_div(x, y)) if fmod else None
+    return sym.broadcast_sub(x, sym.broadcast_mul(y, whole)) if fmod else sym.broadcast_mod(x, y)
 
 
-@converts("Celu")
-def celu(net, attrs, x):
-    alpha = attrs.get("alpha", 1.0)
-    return sym.LeakyReLU(net.symbol(x) / alpha, act_type="elu", slope=1.0) * alpha
+def _selu(x, alpha=_SELU[0], gamma=_SELU[1]):
+    if (alpha, gamma) == _SELU:
+        return sym.LeakyReLU(x, act_type="selu")
+    return gamma * sym.LeakyReLU(x, act_type="elu", slope=alpha)
+
+
+_EXPRESSIONS: dict[str, Callable] = {
+    "BitShift": lambda x, by, direction: internal(f"_npi_{direction.lower()}_shift")(x, by),
+    "Celu": lambda x, alpha=1.0: sym.LeakyReLU(x / alpha, act_type="elu", slope=1.0) * alpha,
+    "Elu": lambda x, alpha=1.0: sym.LeakyReLU(x, act_type="elu", slope=alpha),
+    "Gelu": _gelu,
+    "HardSigmoid": lambda x, alpha=0.2, beta=0.5: sym.hard_sigmoid(x, alpha=alpha, beta=beta),
+    "HardSwish": lambda x: x * sym.hard_sigmoid(x, alpha=1 / 6, beta=0.5),
+    "IsInf": _is_inf,
+    "LeakyRelu": lambda x, alpha=0.01: sym.LeakyReLU(x, act_type="leaky", slope=alpha),
+    "Mish": lambda x: x * sym.tanh(sym.Activation(x, act_type="softrelu")),
+    "Mod": _mod,
+    "Round": lambda x: sym.op._npi_around(x, scale=1.0),  # halves to the even number
+    "Selu": _selu,
+    "Shrink": lambda x, lambd=0.5, bias=0.0: (x - bias) * (x > lambd) + (x + bias) * (x < -lambd),
+    "Softplus": lambda x: sym.Activation(x, act_type="softrelu"),
+    "Swish": lambda x, alpha=1.0: x * sym.sigmoid(x * alpha),
+    "ThresholdedRelu": lambda x, alpha=1.0: x * (x > alpha),
+    "Where": lambda condition, x, y: sym.op._npi_where(condition, x, y),  # which broadcasts, as sym.where does not
+}
+for _name, _expression in _EXPRESSIONS.items():
+    composes(_name)(_expression)
 
 
 @converts("PRelu")
@@ -190,50 +177,3 @@ def prelu(net, attrs, x, slope):
     if net.opset < 7 and net.shape(slope) != (1,):  # one per channel, whatever follows
         slope = sym.Reshape(slope, shape=(-1, *(1,) * (net.rank(x) - 2)))
     return sym.broadcast_add(sym.relu(x), sym.broadcast_mul(slope, 0 - sym.relu(0 - x)))
-
-
-@converts("HardSigmoid")
-def hard_sigmoid(net, attrs, x):
-    return sym.hard_sigmoid(net.symbol(x), alpha=attrs.get("alpha", 0.2), beta=attrs.get("beta", 0.5))
-
-
-@converts("HardSwish")
-def hard_swish(net, attrs, x):
-    return net.symbol(x) * sym.hard_sigmoid(net.symbol(x), alpha=1 / 6, beta=0.5)
-
-
-@converts("Swish")
-def swish(net, attrs, x):
-    return net.symbol(x) * sym.sigmoid(net.symbol(x) * attrs.get("alpha", 1.0))
-
-
-@converts("Softplus")
-def softplus(net, attrs, x):
-    return sym.Activation(net.symbol(x), act_type="softrelu")
-
-
-@converts("Mish")
-def mish(net, attrs, x):
-    x = net.symbol(x)
-    return x * sym.tanh(sym.Activation(x, act_type="softrelu"))
-
-
-@converts("Gelu")
-def gelu(net, attrs, x):
-    """Exact, or by Hendrycks and Gimpel's hyperbolic tangent."""
-    x = net.symbol(x)
-    if attrs.get("approximate", "none") == "none":
-        return sym.LeakyReLU(x, act_type="gelu")
-    return 0.5 * x * (1 + sym.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
-
-
-@converts("ThresholdedRelu")
-def thresholded_relu(net, attrs, x):
-    x = net.symbol(x)
-    return x * (x > attrs.get("alpha", 1.0))
-
-
-@converts("Shrink")
-def shrink(net, attrs, x):
-    x, limit, bias = net.symbol(x), attrs.get("lambd", 0.5), attrs.get("bias", 0.0)
-    return (x - bias) * (x > limit) + (x + bias) * (x < -limit)

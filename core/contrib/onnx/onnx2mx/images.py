@@ -8,7 +8,7 @@ import numpy as np
 
 from core import symbol as sym
 from core.contrib.onnx.onnx2mx.layers import weight_shape, window
-from core.contrib.onnx.onnx2mx.table import converts
+from core.contrib.onnx.onnx2mx.table import composes, converts
 from core.extents import same
 from core.symbol import Symbol
 
@@ -236,10 +236,9 @@ def roi_align(net, attrs, x, boxes, images):
     )  # fmt: skip
 
 
-@converts("MaxRoiPool")
-def roi_pool(net, attrs, x, rois):
-    scale = attrs.get("spatial_scale", 1.0)
-    return sym.ROIPooling(net.symbol(x), net.symbol(rois), pooled_size=attrs["pooled_shape"], spatial_scale=scale)
+@composes("MaxRoiPool")
+def roi_pool(x, rois, pooled_shape, spatial_scale=1.0):
+    return sym.ROIPooling(x, rois, pooled_size=pooled_shape, spatial_scale=spatial_scale)
 
 
 @converts("NonMaxSuppression")

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from core import symbol as sym
-from core.contrib.onnx.onnx2mx.table import converts
+from core.contrib.onnx.onnx2mx.table import composes, converts
 from core.symbol import Symbol
 
 _LOWEST = float(np.finfo(np.float32).min)
@@ -198,6 +198,9 @@ for _name, _kind in {"MaxPool": "max", "AveragePool": "avg", "LpPool": "lp"}.ite
 # ---------------------------------------------------------------------------------------------- products
 
 
+composes("MatMul")(lambda a, b: sym.op._npi_matmul(a, b))
+
+
 @converts("Gemm")
 def gemm(net, attrs, a, b, c=None):
     alpha, beta = attrs.get("alpha", 1.0), attrs.get("beta", 1.0)
@@ -220,11 +223,6 @@ def gemm(net, attrs, a, b, c=None):
     )
     made = made if alpha == 1 else made * alpha
     return made if c is None else sym.broadcast_add(made, net.symbol(c) * beta)
-
-
-@converts("MatMul")
-def matmul(net, attrs, a, b):
-    return sym.op._npi_matmul(net.symbol(a), net.symbol(b))
 
 
 def _softmax(kind: str):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core import symbol as sym
-from core.contrib.onnx.onnx2mx.elementwise import rounded
-from core.contrib.onnx.onnx2mx.layers import convolution, matmul
+from core.contrib.onnx.onnx2mx.layers import convolution
 from core.contrib.onnx.onnx2mx.table import converts
 from core.symbol import Symbol
 
@@ -40,11 +39,15 @@ def _encoded(net, x: Symbol, scale, zero, axis: int = 1) -> Symbol:
     )
     if dtype not in _RANGE:
         raise net.refuse(f"codes of {dtype} are not converted")
-    made = rounded(net, {}, sym.broadcast_div(x, _spread(net, x, scale, axis)))
+    made = _rounded(sym.broadcast_div(x, _spread(net, x, scale, axis)))
     if zero is not None:
         made = sym.broadcast_add(made, _spread(net, x, zero, axis))
     low, high = _RANGE[dtype]
     return sym.Cast(sym.clip(made, a_min=low, a_max=high), dtype=dtype)
+
+
+def _rounded(x: Symbol) -> Symbol:
+    return sym.op._npi_around(x, scale=1.0)
 
 
 @converts("DequantizeLinear")
@@ -63,20 +66,20 @@ def quantize_dynamically(net, attrs, x):
     x = net.symbol(x)
     low, high = sym.broadcast_minimum(sym.min(x), sym.zeros((1,))), sym.broadcast_maximum(sym.max(x), sym.zeros((1,)))
     scale = (high - low) / 255
-    zero = sym.clip(rounded(net, {}, (0 - low) / scale), a_min=0, a_max=255)
-    codes = sym.clip(sym.broadcast_add(rounded(net, {}, sym.broadcast_div(x, scale)), zero), a_min=0, a_max=255)
+    zero = sym.clip(_rounded((0 - low) / scale), a_min=0, a_max=255)
+    codes = sym.clip(sym.broadcast_add(_rounded(sym.broadcast_div(x, scale)), zero), a_min=0, a_max=255)
     return [sym.Cast(codes, dtype="uint8"), scale, sym.Cast(zero, dtype="uint8")]
 
 
 @converts("MatMulInteger")
 def matmul_of_codes(net, attrs, a, b, a_zero=None, b_zero=None):
-    made = matmul(net, attrs, _decoded(net, a, None, a_zero, -2), _decoded(net, b, None, b_zero, -1))
+    made = sym.op._npi_matmul(_decoded(net, a, None, a_zero, -2), _decoded(net, b, None, b_zero, -1))
     return sym.Cast(made, dtype="int32")
 
 
 @converts("QLinearMatMul")
 def matmul_on_codes(net, attrs, a, a_scale, a_zero, b, b_scale, b_zero, scale, zero):
-    made = matmul(net, attrs, _decoded(net, a, a_scale, a_zero, -2), _decoded(net, b, b_scale, b_zero, -1))
+    made = sym.op._npi_matmul(_decoded(net, a, a_scale, a_zero, -2), _decoded(net, b, b_scale, b_zero, -1))
     return _encoded(net, made, scale, zero)
 
 

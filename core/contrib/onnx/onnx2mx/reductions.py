@@ -5,12 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from core import symbol as sym
-from core.contrib.onnx.onnx2mx.table import converts
+from core.contrib.onnx.onnx2mx.table import composes, converts
 from core.extents import same
 from core.symbol import Symbol
 from core.symbol.numpy_functions import function as np_function
 
-_PLAIN = {"ReduceSum": "sum", "ReduceMean": "mean", "ReduceMax": "max", "ReduceMin": "min", "ReduceProd": "prod"}
+# operator -> what is done to each element, how they are reduced, what is done to the result
+_REDUCTIONS = {
+    "ReduceSum": (None, "sum", None), "ReduceMean": (None, "mean", None), "ReduceMax": (None, "max", None),
+    "ReduceMin": (None, "min", None), "ReduceProd": (None, "prod", None), "ReduceL1": ("abs", "sum", None),
+    "ReduceL2": ("square", "sum", "sqrt"), "ReduceSumSquare": ("square", "sum", None),
+    "ReduceLogSum": (None, "sum", "log"),
+}  # fmt: skip
 
 
 def _reduced(net, attrs, kind: str, x: Symbol, axes) -> Symbol:
@@ -28,35 +34,17 @@ def _reduced(net, attrs, kind: str, x: Symbol, axes) -> Symbol:
     return made
 
 
-def _plain(kind: str):
+def _reduction(before: str | None, kind: str, after: str | None):
     def convert(net, attrs, x, axes=None):
-        return _reduced(net, attrs, kind, net.symbol(x), axes)
+        x = net.symbol(x)
+        made = _reduced(net, attrs, kind, getattr(sym, before)(x) if before else x, axes)
+        return getattr(sym, after)(made) if after else made
 
     return convert
 
 
-for _name, _kind in _PLAIN.items():
-    converts(_name)(_plain(_kind))
-
-
-@converts("ReduceSumSquare")
-def reduce_squares(net, attrs, x, axes=None):
-    return _reduced(net, attrs, "sum", sym.square(net.symbol(x)), axes)
-
-
-@converts("ReduceL1")
-def reduce_l1(net, attrs, x, axes=None):
-    return _reduced(net, attrs, "sum", sym.abs(net.symbol(x)), axes)
-
-
-@converts("ReduceL2")
-def reduce_l2(net, attrs, x, axes=None):
-    return sym.sqrt(_reduced(net, attrs, "sum", sym.square(net.symbol(x)), axes))
-
-
-@converts("ReduceLogSum")
-def reduce_log_sum(net, attrs, x, axes=None):
-    return sym.log(_reduced(net, attrs, "sum", net.symbol(x), axes))
+for _name, _parts in _REDUCTIONS.items():
+    converts(_name)(_reduction(*_parts))
 
 
 @converts("ReduceLogSumExp")
@@ -76,13 +64,8 @@ def _place(kind: str):
         shape = net.shape(x)
         if shape is None or shape[axis] < 0:
             raise net.refuse("the last of equal elements along an axis whose extent varies")
-        return (
-            shape[axis]
-            - 1
-            - sym.Cast(
-                getattr(sym, kind)(sym.reverse(x, axis=axis % len(shape)), axis=axis, keepdims=keep), dtype="int64"
-            )
-        )
+        from_end = getattr(sym, kind)(sym.reverse(x, axis=axis % len(shape)), axis=axis, keepdims=keep)
+        return shape[axis] - 1 - sym.Cast(from_end, dtype="int64")
 
     return convert
 
@@ -100,14 +83,8 @@ def hardmax(net, attrs, x):
 @converts("TopK")
 def top_k(net, attrs, x, k=None):
     count = attrs["k"] if k is None else _counted(net, attrs, x, k)
-    made = sym.topk(
-        net.symbol(x),
-        axis=attrs.get("axis", -1),
-        k=count,
-        ret_typ="both",
-        is_ascend=not attrs.get("largest", 1),
-        dtype="int64",
-    )
+    axis, ascend = attrs.get("axis", -1), not attrs.get("largest", 1)
+    made = sym.topk(net.symbol(x), axis=axis, k=count, ret_typ="both", is_ascend=ascend, dtype="int64")
     return [made[0], made[1]]
 
 
@@ -134,20 +111,13 @@ def cumulative_sum(net, attrs, x, axis):
     return sym.reverse(made, axis=axis) if attrs.get("reverse") else made
 
 
-@converts("Einsum")
-def einsum(net, attrs, *inputs):
-    return np_function("einsum", Symbol)(attrs["equation"].replace(" ", ""), *map(net.symbol, inputs))
+composes("Det")(lambda x: sym.linalg.det(x))
+composes("Einsum")(lambda *inputs, equation: np_function("einsum", Symbol)(equation.replace(" ", ""), *inputs))
 
 
-@converts("Det")
-def determinant(net, attrs, x):
-    return sym.linalg.det(net.symbol(x))
-
-
-@converts("LpNormalization")
-def lp_normalization(net, attrs, x):
-    x, axis = net.symbol(x), attrs.get("axis", -1)
-    if attrs.get("p", 2) == 1:
+@composes("LpNormalization")
+def lp_normalization(x, axis=-1, p=2):
+    if p == 1:
         norm = sym.sum(sym.abs(x), axis=axis, keepdims=True)
     else:
         norm = sym.sqrt(sym.sum(sym.square(x), axis=axis, keepdims=True))

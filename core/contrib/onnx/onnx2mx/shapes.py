@@ -8,7 +8,7 @@ import numpy as np
 
 from core import symbol as sym
 from core.contrib.onnx.onnx2mx.extents import Varying, numbers
-from core.contrib.onnx.onnx2mx.table import converts
+from core.contrib.onnx.onnx2mx.table import composes, converts
 from core.extents import Extent, is_symbolic, same
 from core.symbol import Symbol
 from core.symbol.numpy_functions import function as np_function
@@ -80,11 +80,6 @@ def flatten(net, attrs, x):
     for k in range(axis - 1):
         x = sym.Reshape(x, shape=(*merge[: axis - 1 - k], -2))
     return sym.Flatten(x)
-
-
-@converts("Transpose")
-def transpose(net, attrs, x):
-    return sym.transpose(net.symbol(x), **({"axes": attrs["perm"]} if "perm" in attrs else {}))
 
 
 def _axes(net, attrs, axes):
@@ -276,11 +271,6 @@ def scatter_elements(net, attrs, x, indices, updates):
     return sym.op._put_along(net.symbol(x), _wrapped(net, x, indices, axis), net.symbol(updates), axis=axis)
 
 
-@converts("NonZero")
-def non_zero(net, attrs, x):
-    return sym.transpose(sym.op._npx_nonzero(net.symbol(x)), axes=(1, 0))
-
-
 @converts("Compress")
 def compress(net, attrs, x, condition):
     made = net.symbol(x)
@@ -427,32 +417,31 @@ def range_(net, attrs, start, stop, step):
     return sym.arange(begin, end, by, dtype=dtype)
 
 
-@converts("DepthToSpace")
-def depth_to_space(net, attrs, x):
-    size = attrs["blocksize"]
-    if attrs.get("mode", "DCR") == "DCR":
-        return sym.depth_to_space(net.symbol(x), block_size=size)
-    made = sym.Reshape(net.symbol(x), shape=(0, -4, -1, size * size, 0, 0))
-    made = sym.Reshape(made, shape=(0, 0, -4, size, size, 0, 0))  # (batch, channel, row, column, height, width)
-    made = sym.transpose(made, axes=(0, 1, 4, 2, 5, 3))
-    return sym.Reshape(made, shape=(0, 0, -3, -3))
+composes("Transpose")(lambda x, perm=(): sym.transpose(x, axes=perm) if perm else sym.transpose(x))
+composes("NonZero")(lambda x: sym.transpose(sym.op._npx_nonzero(x), axes=(1, 0)))
 
 
-@converts("SpaceToDepth")
-def space_to_depth(net, attrs, x):
-    size = attrs["blocksize"]
-    if attrs.get("mode", "DCR") == "DCR":
-        return sym.space_to_depth(net.symbol(x), block_size=size)
-    made = sym.Reshape(
-        net.symbol(x), shape=(0, 0, -4, -1, size, -4, -1, size)
-    )  # (batch, channel, height, row, width, column)
-    made = sym.Reshape(sym.transpose(made, axes=(0, 1, 3, 5, 2, 4)), shape=(0, -3, -2))
-    return sym.Reshape(made, shape=(0, -3, -2))
+@composes("DepthToSpace")
+def depth_to_space(x, blocksize, mode="DCR"):
+    if mode == "DCR":
+        return sym.depth_to_space(x, block_size=blocksize)
+    x = sym.Reshape(x, shape=(0, -4, -1, blocksize * blocksize, 0, 0))
+    x = sym.Reshape(x, shape=(0, 0, -4, blocksize, blocksize, 0, 0))  # (batch, channel, row, column, height, width)
+    return sym.Reshape(sym.transpose(x, axes=(0, 1, 4, 2, 5, 3)), shape=(0, 0, -3, -3))
 
 
-@converts("ReverseSequence")
-def reverse_sequence(net, attrs, x, lengths):
-    x, time = net.symbol(x), attrs.get("time_axis", 0)
-    x = x if time == 0 else sym.SwapAxis(x, dim1=0, dim2=1)
-    made = sym.SequenceReverse(x, net.symbol(lengths), use_sequence_length=True)
-    return made if time == 0 else sym.SwapAxis(made, dim1=0, dim2=1)
+@composes("SpaceToDepth")
+def space_to_depth(x, blocksize, mode="DCR"):
+    if mode == "DCR":
+        return sym.space_to_depth(x, block_size=blocksize)
+    # (batch, channel, height, row, width, column)
+    x = sym.Reshape(x, shape=(0, 0, -4, -1, blocksize, -4, -1, blocksize))
+    x = sym.Reshape(sym.transpose(x, axes=(0, 1, 3, 5, 2, 4)), shape=(0, -3, -2))
+    return sym.Reshape(x, shape=(0, -3, -2))
+
+
+@composes("ReverseSequence")
+def reverse_sequence(x, lengths, time_axis=0):
+    x = x if time_axis == 0 else sym.SwapAxis(x, dim1=0, dim2=1)
+    x = sym.SequenceReverse(x, lengths, use_sequence_length=True)
+    return x if time_axis == 0 else sym.SwapAxis(x, dim1=0, dim2=1)

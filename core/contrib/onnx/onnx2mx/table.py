@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 
 import numpy as np
@@ -24,6 +25,25 @@ def converts(*operators: str) -> Callable[[Callable], Callable]:
 
     def enter(function):
         CONVERSIONS.update(dict.fromkeys(operators, function))
+        return function
+
+    return enter
+
+
+def composes(*operators: str) -> Callable[[Callable], Callable]:
+    """Decorates an expression of symbols that ONNX operators are: `function(*inputs, **attributes)`.
+
+    Its defaults are ONNX's; attributes that it does not name are those of older versions, which say nothing here.
+    """
+
+    def enter(function):
+        known = inspect.signature(function).parameters
+
+        def convert(net, attrs, *inputs):
+            given = {key: value for key, value in attrs.items() if key in known}
+            return function(*(x if x is None else net.symbol(x) for x in inputs), **given)
+
+        converts(*operators)(convert)
         return function
 
     return enter
