@@ -1,6 +1,8 @@
-"""Counters of changes, by which compiled blocks notice that a plan is out of date."""
+"""What compiled blocks look at besides their arguments: counters of changes, and what a thread is within."""
 
 from __future__ import annotations
+
+import threading
 
 
 class Changes:
@@ -27,3 +29,16 @@ def values_changed() -> None:
 def rules_changed() -> None:
     """Tells compiled blocks that what they traced is computed in another way now."""
     Changes.rules += 1
+
+
+class _Around(threading.local):
+    """Of a thread that runs a function operator by operator which was to be compiled.
+
+    untraced: the function has no plan for its arguments; waiting: for now, so that its parts get none either.
+    """
+
+    untraced = False
+    waiting = False
+
+
+around = _Around()

@@ -13,15 +13,14 @@ from core.base import MXNetError
 from core.context import current_context
 from core.dtypes import dtype_name
 from core.extents import evaluated, hints
-from core.graph.around import around
 from core.graph.capture import Captured, considered, warn
-from core.graph.changes import Changes
+from core.graph.changes import Changes, around
 from core.graph.ir import HELD, INPUT, Graph, Value, written
 from core.graph.passes import optimize
 from core.graph.plan import Part, backward_part, early_part, forward_part, sharing_of
-from core.graph.replay import run_node
+from core.graph.replay import run_forward
 from core.graph.shape_classes import MOST, OpenShapes, ShapeClass, class_of
-from core.graph.trace import ReadsValue, Slot, Traced, Untraceable, trace
+from core.graph.trace import ReadsValue, Slot, Traced, Untraceable, mapped, trace
 from core.ndarray.ndarray import NDArray
 
 state = autograd.state
@@ -413,10 +412,8 @@ class Plan:
         def expression(*tracked):
             values = {**arrays, **dict(zip(graph.tracked, tracked, strict=True))}
             with random_keys.replayed(keys):
-                for node in graph.nodes:
-                    if not node.backward:
-                        run_node(node, values, lengths)
-            return [values[graph.outputs[k]] for k in results]
+                outputs = run_forward(graph, values, lengths)
+            return [outputs[k] for k in results]
 
         return [arrays[v] for v in graph.tracked], expression
 
@@ -552,17 +549,14 @@ def _collect_places(values: Sequence, places: set) -> None:
 
 def _without_memory(args: Sequence, shapes: Iterator[tuple] | None = None):
     """The arguments with arrays that hold nothing, of the same shapes or of those of these hints."""
-    kind = list if isinstance(args, list) else tuple
-    return kind(_nothing(x, shapes) for x in args)
 
+    def nothing(x):
+        if not isinstance(x, NDArray) or x.stype != "default":
+            return x
+        made = storage.meta_like(x._data) if shapes is None else storage.meta(hints(next(shapes)), dtype_name(x.dtype))
+        return type(x)._wrap(made, x._ctx)
 
-def _nothing(x, shapes: Iterator[tuple] | None):
-    if isinstance(x, (list, tuple)):
-        return _without_memory(x, shapes)
-    if not isinstance(x, NDArray) or x.stype != "default":
-        return x
-    made = storage.meta_like(x._data) if shapes is None else storage.meta(hints(next(shapes)), dtype_name(x.dtype))
-    return type(x)._wrap(made, x._ctx)
+    return mapped(args, nothing)
 
 
 def _filled(template, outputs: list[NDArray], leaves: list[NDArray], plan: Plan):

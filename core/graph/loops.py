@@ -10,8 +10,8 @@ from core.extents import evaluated
 from core.graph.ir import INPUT, Graph, Value
 from core.graph.passes import optimize
 from core.graph.plan import Part, backward_part, early_part, forward_part, sharing_of
-from core.graph.replay import run_node
-from core.ndarray.control_flow import while_loop
+from core.graph.replay import run_forward
+from core.ndarray.control_flow import foreach, while_loop
 from core.ndarray.ndarray import NDArray
 from core.ops.registry import TABLE, F
 
@@ -105,20 +105,13 @@ class Body:
     def replay(self, arrays: Sequence[NDArray], lengths: tuple) -> list[NDArray]:
         """The results on arrays, operator by operator, as a tape can record it."""
         data, states, held = self._operands(arrays)
-        rows = []
-        for i in range(data[0].shape[0]):
-            row, states = self.replay_step([*(x[i] for x in data), *states], held, lengths)
-            rows.append(row)
-        return [*(F.stack(*parts, axis=0) for parts in zip(*rows)), *states]
+        rows, states = foreach(lambda x, given: self.replay_step([*x, *given], held, lengths), data, states)
+        return [*rows, *states]
 
     def replay_step(self, inputs: Sequence[NDArray], held: Sequence[NDArray], lengths: tuple) -> tuple[list, list]:
         """(outputs, states) of a step on arrays, operator by operator."""
-        graph, names = self.traced, dict(zip(self._symbols, lengths))
-        values = dict(zip([*graph.inputs, *graph.held], [*inputs, *held], strict=True))
-        for node in graph.nodes:
-            if not node.backward:
-                run_node(node, values, names)
-        found = [values[v] for v in graph.outputs]
+        values = dict(zip([*self.traced.inputs, *self.traced.held], [*inputs, *held], strict=True))
+        found = run_forward(self.traced, values, dict(zip(self._symbols, lengths)))
         return [found[k] for k in self.outputs], [found[k] for k in self.states]
 
     # ------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core import autograd, dispatch
 from core.extents import evaluated, is_symbolic
-from core.graph.ir import Draw, Node, Value
+from core.graph.ir import Draw, Graph, Node, Value
 from core.ndarray.ndarray import NDArray
 from core.tape import untraced
 
@@ -25,6 +25,14 @@ def run_node(node: Node, values: dict[Value, NDArray], lengths: dict[str, int] |
         found = dispatch.create(node.op, attrs, node.ctx, node.outputs[0].kind)
     found = found if isinstance(found, (list, tuple)) else [found]
     values.update(zip(node.outputs, found))
+
+
+def run_forward(graph: Graph, values: dict[Value, NDArray], lengths: dict[str, int]) -> list[NDArray]:
+    """The outputs of a graph for arrays of all that comes from outside, as a tape can record them."""
+    for node in graph.nodes:
+        if not node.backward:
+            run_node(node, values, lengths)
+    return [values[v] for v in graph.outputs]
 
 
 def give_values(array: NDArray) -> bool:

@@ -71,8 +71,8 @@ def trace(
     before = state.recording, state.tracer
     autograd.engage(record, tracer)
     try:
-        results = function(*_mapped(args, tracer.argument))
-        template = _mapped((results,), tracer.result)[0]
+        results = function(*mapped(args, tracer.argument))
+        template = mapped((results,), tracer.result)[0]
         tracer.finish()
         if record:
             tracer.differentiate()
@@ -332,17 +332,22 @@ class Tracer:
             return x
         proxy = self._proxies.get(id(x))
         if proxy is None:
-            if x._data.is_meta and not give_values(x):
-                raise MXNetError(
-                    "an array that stands for no values is used: a block kept it in an attribute when it was traced, "
-                    "and it depends on what the block was given then. Give such arrays back as results and take them "
-                    "as inputs, or call hybridize(active=False)"
-                )
+            held = self._held(x)
             proxy = self._proxies[id(x)] = self._enter(x, HELD, self.graph.held)
-            # Of a parameter that was looked at in another way (detach, as_np_ndarray) the parameter itself is held: its
-            # memory may move.
-            self.graph.arrays.append(self._parameters.get(id(x._data), x))
+            self.graph.arrays.append(held)
         return proxy
+
+    def _held(self, x: NDArray) -> NDArray:
+        """What is held for an array from outside."""
+        if x._data.is_meta and not give_values(x):
+            raise MXNetError(
+                "an array that stands for no values is used: a block kept it in an attribute when it was traced, and it "
+                "depends on what the block was given then. Give such arrays back as results and take them as inputs, or "
+                "call hybridize(active=False)"
+            )
+        # Of a parameter that was looked at in another way (detach, as_np_ndarray) the parameter itself is held: its
+        # memory may move.
+        return self._parameters.get(id(x._data), x)
 
     def _enter(self, x: NDArray, role: str, into: list[Value], shapes: Sequence = ()) -> NDArray:
         """Makes the traced array for one from outside."""
@@ -392,15 +397,8 @@ class _BodyTracer(Tracer):
         x = self._proxy(x)
         return F.identity(x) if self._values[id(x._data)].source is None else x
 
-    def _proxy(self, x: NDArray) -> NDArray:
-        if x.stype != "default":
-            raise Untraceable("an array is sparse")
-        if id(x._data) in self._values:
-            return x
-        if id(x) not in self._proxies:
-            self._proxies[id(x)] = self._enter(x, HELD, self.graph.held)
-            self.graph.arrays.append(x)
-        return self._proxies[id(x)]
+    def _held(self, x: NDArray) -> NDArray:
+        return x
 
 
 def _alike(arrays: Sequence[NDArray], others: Sequence[NDArray]) -> bool:
@@ -408,10 +406,10 @@ def _alike(arrays: Sequence[NDArray], others: Sequence[NDArray]) -> bool:
     return [(a.shape, a.dtype) for a in arrays] == [(b.shape, b.dtype) for b in others]
 
 
-def _mapped(values, function):
+def mapped(values, function):
     """Nested lists and tuples with the function applied to what they hold."""
     kind = list if isinstance(values, list) else tuple
-    return kind(_mapped(v, function) if isinstance(v, (list, tuple)) else function(v) for v in values)
+    return kind(mapped(v, function) if isinstance(v, (list, tuple)) else function(v) for v in values)
 
 
 def _opaque(value) -> bool:

@@ -9,6 +9,9 @@ from core.base import NotImplementedForSymbol, UnknownName
 from core.ops.registry import TABLE
 from core.symbol.compose import Namespace as _Namespace
 from core.symbol.compose import documented_wrapper as _documented_wrapper
+from core.symbol.control_flow import cond as _cond
+from core.symbol.control_flow import foreach as _foreach
+from core.symbol.control_flow import while_loop as _while_loop
 from core.symbol.functions import (
     arange,
     eye,
@@ -49,9 +52,9 @@ def __getattr__(name: str):
         if name == "_internal":
             value.SymbolBase = Symbol
         if name == "contrib":
-            from core.symbol import control_flow, random
+            from core.symbol import random
 
-            for function in (control_flow.foreach, control_flow.while_loop, control_flow.cond, random.rand_zipfian):
+            for function in (_cond, _foreach, _while_loop, random.rand_zipfian):
                 setattr(value, function.__name__, function)
     elif name in TABLE and not name.startswith("__"):
         value = _documented_wrapper(TABLE[name], name, Symbol)

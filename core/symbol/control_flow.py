@@ -1,4 +1,4 @@
-"""Loops and branches over symbols: `sym.contrib.foreach`, `while_loop` and `cond`, and how a graph runs them.
+"""Loops, branches and gradients of symbols: `sym.contrib.foreach`, `while_loop`, `cond`, and how a graph runs them.
 
 The functions that a user gives are called once, on variables; what they make becomes a subgraph of one node. What a
 subgraph reads from outside is an input of that node, which the attributes called `..._locs` place (the layout is that
@@ -8,10 +8,11 @@ of MXNet 1.9.1, which reads the JSON of such graphs).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from core import autograd, storage
 from core.attribute import AttrScope
-from core.base import MXNetError
+from core.base import MXNetError, nearest
 from core.dtypes import dtype_name
 from core.graph.ir import Node, Value, Variable
 from core.name import NameManager
@@ -82,10 +83,7 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
             raise ValueError(f"while_loop: func gives {len(flat_new)} variables, it got {len(loop)}")
         func_sub = scope.cut(flat_outputs, flat_new)
     entries = [s._entries[0] for s in loop]
-    places = []
-    for sub, own in ((cond_sub, tested), (func_sub, variables)):
-        of_loop = {v.name: k for k, v in enumerate(own)}
-        places.append([of_loop[n] if n in of_loop else _place(entries, sub.outside[n], len(loop)) for n in sub.names])
+    places = [_placed(entries, cond_sub, tested), _placed(entries, func_sub, variables)]
     made = _node(
         "_while_loop",
         entries,
@@ -116,7 +114,7 @@ def cond(pred, then_func, else_func, name="cond"):
     if len(subs[0].entries) != 1:
         raise ValueError("cond: pred is to be a symbol of one output")
     entries: list[Value] = []
-    places = [[_place(entries, sub.outside[n]) for n in sub.names] for sub in subs]
+    places = [_placed(entries, sub) for sub in subs]
     made = _node(
         "_cond",
         entries,
@@ -129,51 +127,20 @@ def cond(pred, then_func, else_func, name="cond"):
     return _like(results[1], made)
 
 
-def run(node: Node, inputs: Sequence) -> list:
-    """The outputs of a node with subgraphs on arrays, step by step and on the tape."""
-    if autograd.state.tracer is None and any(x._data.is_meta for x in inputs):  # inside of what is inferred
-        return infer(node, inputs)
-    return node.op.control.run(node, inputs)
+def gradient(symbol: Symbol, wrt: list[str]) -> Symbol:
+    """The gradients of the sum of the outputs by the variables called `wrt`; differentiable itself.
 
-
-def infer(node: Node, inputs: Sequence) -> list:
-    """The outputs of a node with subgraphs on arrays without memory: one step tells all shapes."""
-    return node.op.control.infer(node, inputs)
-
-
-def parameter_shapes(node: Node, found: list, infer_shapes: Callable) -> list:
-    """Shapes of the node's inputs, with those that its subgraphs tell of their variables filled in."""
-    found = list(found)
-    for places, names, drop_axis, sub in wiring(node):
-        known = {n: found[k][1:] if d else found[k] for n, k, d in zip(names, places, drop_axis) if k >= 0 and found[k]}
-        inside, _ = infer_shapes(sub, known)
-        for n, k, d in zip(names, places, drop_axis):
-            if k >= 0 and not found[k] and inside.get(n) and not d:
-                found[k] = inside[n]
-    return found
-
-
-def wiring(node: Node) -> list[tuple[Sequence[int], list[str], list[bool], list[Value]]]:
-    """For each subgraph: the node's inputs that its variables stand for, their names, which of them are slices."""
-    return node.op.control.wiring(node)
-
-
-def check_wiring(node: Node) -> None:
-    """MXNetError where the attributes of a node from a file do not fit its inputs and subgraphs."""
-    if len(node.subgraphs) != node.op.subgraphs:
-        raise MXNetError(f"{node.op.name} has {node.op.subgraphs} subgraphs, {len(node.subgraphs)} are given")
-    good = node.op.control.fits(node) and all(len(sub) > 0 for sub in node.subgraphs)
-    if not good or node.op.control.results(node) != node.attrs["num_outputs"]:
-        raise MXNetError(f"{node.op.name} {node.name!r}: its attributes do not fit its inputs and subgraphs")
-
-
-def auxiliary_places(node: Node) -> set[int]:
-    """Which inputs of the node hold states of operators in its subgraphs."""
-    places = set()
-    for where, names, _, sub in wiring(node):
-        inside = {v.name for v in graph.auxiliaries(graph.order(sub))}
-        places |= {k for n, k in zip(names, where) if n in inside}
-    return places
+    MXNetError where there is no such variable. MXNet 1.9.1 cannot read the JSON of this node.
+    """
+    names = symbol.list_inputs()
+    for name in wrt:
+        if name not in names:
+            raise MXNetError(f"there is no variable {name!r} to differentiate by.{nearest(name, names)}")
+    sub = graph.copy(symbol._entries)
+    inputs = graph.variables(symbol._entries)
+    texts = {"num_outputs": str(len(wrt)), "wrt": str([names.index(name) for name in wrt])}
+    node = graph.applied(TABLE["_gradient"], NameManager.current.get(None, "_gradient"), texts, inputs, subgraphs=[sub])
+    return type(symbol)(node.outputs)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -270,59 +237,22 @@ def _single_node(op_name: str, hint: str, inputs: list[Value]) -> Value:
     return graph.applied(TABLE[op_name], name, graph.hidden(AttrScope.current.get()), inputs).outputs[0]
 
 
-def _place(entries: list[Value], entry: Value, start: int = 0) -> int:
-    """Where a value is among the inputs of a node from `start` on, put behind them where it is not there."""
-    if entry not in entries[start:]:
-        entries.append(entry)
-    return entries.index(entry, start)
+def _placed(entries: list[Value], sub: _Cut, own: Sequence[Symbol] = ()) -> list[int]:
+    """Where the variables of a subgraph are among the inputs of a node: its own ones first, others are put behind."""
+    places, first = [], [v.name for v in own]
+    for name in sub.names:
+        if name in first:
+            places.append(first.index(name))
+            continue
+        entry = sub.outside[name]
+        if entry not in entries[len(own) :]:
+            entries.append(entry)
+        places.append(entries.index(entry, len(own)))
+    return places
 
 
 def _names(sub: list[Value]) -> list[str]:
     return [v.name for v in graph.variables(sub)]
-
-
-def _foreach_parts(node: Node, inputs: Sequence):
-    """(body on lists of slices and states, data, states)."""
-    attrs, (sub,) = node.attrs, node.subgraphs
-    names = _names(sub)
-    data_places, state_places = attrs["in_data_locs"], attrs["in_state_locs"]
-    data = list(inputs[: len(data_places)])
-    states = list(inputs[len(data) : len(data) + len(state_places)])
-    free = {names[k]: x for k, x in zip(attrs["remain_locs"], inputs[len(data) + len(states) :], strict=True)}
-    like, count = inputs[0], attrs["num_out_data"]
-
-    def body(slices, states):
-        values = dict(free)
-        values |= {names[k]: x for k, x in zip(data_places, slices, strict=True)}
-        values |= {names[k]: x for k, x in zip(state_places, states, strict=True)}
-        results = graph.run(sub, values, like._ctx, type(like))
-        return results[:count], results[count:]
-
-    return body, data, states
-
-
-def _while_parts(node: Node, inputs: Sequence):
-    """(test, step, loop variables)."""
-    attrs, (test, step) = node.attrs, node.subgraphs
-    loop = len(step) - attrs["num_out_data"]
-
-    def caller(sub, places):
-        names = _names(sub)
-
-        def call(*variables):
-            values = {n: variables[k] if k < loop else inputs[k] for n, k in zip(names, places, strict=True)}
-            return graph.run(sub, values, inputs[0]._ctx, type(inputs[0]))
-
-        return call
-
-    run_test, run_step = caller(test, attrs["cond_input_locs"]), caller(step, attrs["func_input_locs"])
-    count = attrs["num_out_data"]
-
-    def stepped(*variables):
-        results = run_step(*variables)
-        return results[:count], results[count:]
-
-    return lambda *variables: run_test(*variables)[0], stepped, list(inputs[:loop])
 
 
 def _flat(value) -> list[Symbol]:
@@ -348,27 +278,60 @@ def _like(pattern, flat: list[Symbol]):
 # ----------------------------------------------------------------------------------------------
 
 
+class Wires(NamedTuple):
+    """What a subgraph of a node reads: the node's inputs at `places`, under these names; of some it gets slices."""
+
+    places: Sequence[int]
+    names: list[str]
+    sliced: Sequence[bool]
+    entries: list[Value]
+
+
 class Control:
     """What a kind of node with subgraphs does with them; by default one of them, as the first tells."""
 
     names: tuple[str, ...] = ("cond", "then", "else")  # of the subgraphs, in attributes
 
     def run(self, node: Node, inputs: Sequence) -> list:
-        """The outputs on arrays."""
-        test, then, other = (self._branch(node, k, inputs) for k in range(3))
-        return control_flow.cond(test()[0], then, other)
+        """The outputs on arrays, step by step and on the tape."""
+        if autograd.state.tracer is None and any(x._data.is_meta for x in inputs):  # inside of what is inferred
+            return self.infer(node, inputs)
+        return self.compute(node, inputs, *self.functions(node, inputs))
 
     def infer(self, node: Node, inputs: Sequence) -> list:
-        """The outputs on arrays without memory."""
-        return self._branch(node, 1, inputs)()
+        """The outputs on arrays without memory: one step tells all shapes."""
+        return self.shaped(node, inputs, *self.functions(node, inputs))
 
-    def wiring(self, node: Node) -> list:
-        """See `wiring`."""
+    def functions(self, node: Node, inputs: Sequence) -> list[Callable]:
+        """The subgraphs as functions of what takes the place of the first inputs."""
+        like = inputs[0]
+
+        def function(wires: Wires):
+            def call(*first):
+                given = [*first, *inputs[len(first) :]]
+                values = {name: given[k] for name, k in zip(wires.names, wires.places, strict=True)}
+                return graph.run(wires.entries, values, like._ctx, type(like))
+
+            return call
+
+        return [function(wires) for wires in self.wiring(node)]
+
+    def wiring(self, node: Node) -> list[Wires]:
+        """What each subgraph reads."""
         return [
-            (places, _names(sub), [False] * len(places), sub)
+            Wires(places, _names(sub), [False] * len(places), sub)
             for kind, sub in zip(self.names, node.subgraphs, strict=True)
             for places in [node.attrs[f"{kind}_input_locs"]]
         ]
+
+    def compute(self, node: Node, inputs: Sequence, *functions: Callable) -> list:
+        """The outputs on arrays with values; functions: of the subgraphs."""
+        test, then, other = functions
+        return control_flow.cond(test()[0], then, other)
+
+    def shaped(self, node: Node, inputs: Sequence, *functions: Callable) -> list:
+        """The outputs on arrays without memory."""
+        return functions[1]()
 
     def fits(self, node: Node) -> bool:
         """Whether the attributes of a node fit its inputs and subgraphs."""
@@ -378,44 +341,73 @@ class Control:
         """The number of outputs."""
         return len(node.subgraphs[-1])
 
+    def check(self, node: Node) -> None:
+        """MXNetError where the attributes of a node from a file do not fit its inputs and subgraphs."""
+        if len(node.subgraphs) != node.op.subgraphs:
+            raise MXNetError(f"{node.op.name} has {node.op.subgraphs} subgraphs, {len(node.subgraphs)} are given")
+        good = self.fits(node) and all(len(sub) > 0 for sub in node.subgraphs)
+        if not good or self.results(node) != node.attrs["num_outputs"]:
+            raise MXNetError(f"{node.op.name} {node.name!r}: its attributes do not fit its inputs and subgraphs")
+
+    def parameter_shapes(self, node: Node, found: list, infer_shapes: Callable) -> list:
+        """Shapes of the node's inputs, with those that its subgraphs tell of their variables filled in."""
+        found = list(found)
+        for wires in self.wiring(node):
+            own = [w for w in zip(wires.names, wires.places, wires.sliced, strict=True) if w[1] >= 0]
+            known = {n: found[k][1:] if sliced else found[k] for n, k, sliced in own if found[k]}
+            inside, _ = infer_shapes(wires.entries, known)
+            for n, k, sliced in own:
+                if not found[k] and inside.get(n) and not sliced:
+                    found[k] = inside[n]
+        return found
+
+    def auxiliary_places(self, node: Node) -> set[int]:
+        """Which inputs of the node hold states of operators in its subgraphs."""
+        places = set()
+        for wires in self.wiring(node):
+            inside = {v.name for v in graph.auxiliaries(graph.order(wires.entries))}
+            places |= {k for n, k in zip(wires.names, wires.places, strict=True) if n in inside}
+        return places
+
     def _wired(self, node: Node) -> bool:
         return all(
-            len(places) == len(names) and all(0 <= k < len(node.inputs) for k in places)
-            for places, names, _, _ in self.wiring(node)
+            len(wires.places) == len(wires.names) and all(0 <= k < len(node.inputs) for k in wires.places)
+            for wires in self.wiring(node)
         )
-
-    def _branch(self, node: Node, k: int, inputs: Sequence) -> Callable[[], list]:
-        values = [inputs[place] for place in node.attrs[f"{self.names[k]}_input_locs"]]
-        like, sub = inputs[0], node.subgraphs[k]
-        return lambda: graph.run(sub, dict(zip(_names(sub), values, strict=True)), like._ctx, type(like))
 
 
 class Foreach(Control):
     """The only subgraph for each slice of some inputs, with states."""
 
-    def run(self, node, inputs):
-        body, data, states = _foreach_parts(node, inputs)
-        outputs, states = control_flow.foreach(lambda slices, s: body(slices, s), data, states)
+    def compute(self, node, inputs, body):
+        data, states = self._given(node, inputs)
+        outputs, states = control_flow.foreach(lambda x, held: _parted(node, body(*x, *held)), data, states)
         return [*outputs, *states]
 
-    def infer(self, node, inputs):
-        body, data, states = _foreach_parts(node, inputs)
-        outputs, states = body([x[0] for x in data], states)
-        steps = data[0].shape[0] if data else 0
-        return [*(blank((steps, *x.shape), dtype_name(x.dtype)) for x in outputs), *states]
+    def shaped(self, node, inputs, body):
+        data, states = self._given(node, inputs)
+        outputs, states = _parted(node, body(*(x[0] for x in data), *states))
+        return [*_rows(outputs, data[0].shape[0]), *states]
 
     def wiring(self, node):
-        attrs, (sub,) = node.attrs, node.subgraphs
-        names, sliced = _names(sub), len(attrs["in_data_locs"])
-        order = [*attrs["in_data_locs"], *attrs["in_state_locs"], *attrs["remain_locs"]]
-        return [(range(len(order)), [names[k] for k in order], [i < sliced for i in range(len(order))], sub)]
+        (sub,), sliced = node.subgraphs, len(node.attrs["in_data_locs"])
+        names, order = _names(sub), self._order(node)
+        return [Wires(range(len(order)), [names[k] for k in order], [i < sliced for i in range(len(order))], sub)]
 
     def fits(self, node):
-        attrs, (sub,) = node.attrs, node.subgraphs
-        places = [*attrs["in_data_locs"], *attrs["in_state_locs"], *attrs["remain_locs"]]
-        whole = sorted(places) == list(range(len(_names(sub)))) and len(places) == len(node.inputs)
+        attrs, (sub,), order = node.attrs, node.subgraphs, self._order(node)
+        whole = sorted(order) == list(range(len(_names(sub)))) and len(order) == len(node.inputs)
         states = len(sub) - attrs["num_out_data"]
         return whole and states == len(attrs["in_state_locs"]) and len(attrs["in_data_locs"]) > 0
+
+    def _order(self, node: Node) -> list[int]:
+        """Which variable of the subgraph each input of the node is."""
+        return [k for kind in ("in_data", "in_state", "remain") for k in node.attrs[f"{kind}_locs"]]
+
+    def _given(self, node: Node, inputs: Sequence) -> tuple[list, list]:
+        """(data, states)."""
+        sliced, states = (len(node.attrs[f"in_{kind}_locs"]) for kind in ("data", "state"))
+        return list(inputs[:sliced]), list(inputs[sliced : sliced + states])
 
 
 class WhileLoop(Control):
@@ -423,32 +415,34 @@ class WhileLoop(Control):
 
     names = ("cond", "func")
 
-    def run(self, node, inputs):
-        attrs = node.attrs
-        test, step, variables = _while_parts(node, inputs)
-        outputs, last = control_flow.while_loop(test, step, variables, attrs["max_iterations"])
-        if not outputs and attrs["num_out_data"]:
-            shapes = infer(node, [blank(x.shape, dtype_name(x.dtype)) for x in inputs])[: attrs["num_out_data"]]
+    def compute(self, node, inputs, test, step):
+        most, count = node.attrs["max_iterations"], node.attrs["num_out_data"]
+        outputs, last = control_flow.while_loop(
+            lambda *x: test(*x)[0], lambda *x: _parted(node, step(*x)), self._given(node, inputs), most
+        )
+        if not outputs and count:
+            shapes = self.infer(node, [blank(x.shape, dtype_name(x.dtype)) for x in inputs])[:count]
             kind, ctx = type(inputs[0]), inputs[0]._ctx
             outputs = [kind._wrap(storage.zeros(s.shape, s.dtype, ctx), ctx) for s in shapes]
         return [*outputs, *last]
 
-    def infer(self, node, inputs):
-        _, step, variables = _while_parts(node, inputs)
-        outputs, last = step(*variables)
-        most = node.attrs["max_iterations"]
-        return [*(blank((most, *x.shape), dtype_name(x.dtype)) for x in outputs), *last]
+    def shaped(self, node, inputs, test, step):
+        outputs, last = _parted(node, step(*self._given(node, inputs)))
+        return [*_rows(outputs, node.attrs["max_iterations"]), *last]
 
     def fits(self, node):
         data = node.attrs["num_out_data"]
         return self._wired(node) and 0 < self.results(node) - data <= len(node.inputs) and data >= 0
 
+    def _given(self, node: Node, inputs: Sequence) -> list:
+        """The loop variables."""
+        return list(inputs[: self.results(node) - node.attrs["num_out_data"]])
+
 
 class Gradient(Control):
     """Gradients of the only subgraph by some of its variables, which are the node's inputs."""
 
-    def run(self, node, inputs):
-        (sub,), names = node.subgraphs, _names(node.subgraphs[0])
+    def compute(self, node, inputs, function):
         again = autograd.is_recording()
         # Outside a recording, the caller's places on the tape are left alone.
         values = [x if again and x._entry is not None else x.detach() for x in inputs]
@@ -457,15 +451,14 @@ class Gradient(Control):
             if x._entry is None:
                 x.attach_grad()
         with autograd.record(autograd.is_training()):
-            outputs = graph.run(sub, dict(zip(names, values, strict=True)), inputs[0]._ctx, type(inputs[0]))
-            return autograd.grad(outputs, wrt, create_graph=again, train_mode=autograd.is_training())
+            return autograd.grad(function(*values), wrt, create_graph=again, train_mode=autograd.is_training())
 
-    def infer(self, node, inputs):
+    def shaped(self, node, inputs, function):
         return [inputs[k] for k in node.attrs["wrt"]]
 
     def wiring(self, node):
         names = _names(node.subgraphs[0])
-        return [(range(len(names)), names, [False] * len(names), node.subgraphs[0])]
+        return [Wires(range(len(names)), names, [False] * len(names), node.subgraphs[0])]
 
     def fits(self, node):
         return (
@@ -474,6 +467,17 @@ class Gradient(Control):
 
     def results(self, node):
         return len(node.attrs["wrt"])
+
+
+def _parted(node: Node, results: list) -> tuple[list, list]:
+    """(outputs, states) of a step."""
+    count = node.attrs["num_out_data"]
+    return results[:count], results[count:]
+
+
+def _rows(outputs: list, count) -> list:
+    """Outputs of so many steps, without memory."""
+    return [blank((count, *x.shape), dtype_name(x.dtype)) for x in outputs]
 
 
 F._foreach.control, F._while_loop.control, F._cond.control, F._gradient.control = (

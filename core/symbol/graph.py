@@ -80,9 +80,7 @@ def slots_of(op: Operator, attrs: dict, count: int) -> list[str]:
 def is_auxiliary(node: Node, slot: str) -> bool:
     """Whether the operator keeps its state in the input called `slot`."""
     if node.subgraphs:
-        from core.symbol.control_flow import auxiliary_places
-
-        return node.slots.index(slot) in auxiliary_places(node)
+        return node.slots.index(slot) in node.op.control.auxiliary_places(node)
     return slot in node.op.auxiliary
 
 
@@ -253,9 +251,7 @@ def put_back(copies: Iterable[tuple]) -> None:
 def apply(node: Node, inputs: Sequence, make: Callable) -> Sequence:
     """The outputs of one node on arrays for the inputs that it has; `make(op, attributes)` applies one without any."""
     if node.subgraphs:
-        from core.symbol.control_flow import run as run_subgraphs
-
-        return run_subgraphs(node, inputs)
+        return node.op.control.run(node, inputs)
     if not inputs:
         result = make(node.op, node.attrs)
     else:
@@ -307,13 +303,14 @@ def typed(op: Operator, attrs: dict[str, str]) -> dict:
     found = {}
     for key, text in attrs.items():
         if key in op.attrs:
-            found[key] = _literal(text) if attributes.is_open(op.attrs[key][0]) else text
+            found[key] = literal(text) if attributes.is_open(op.attrs[key][0]) else text
         elif not key.startswith("__") and key not in _IGNORED and key not in HIDDEN:
             raise op.unknown(key)
     return found
 
 
-def _literal(text: str):
+def literal(text: str):
+    """The value that a text is the literal of, or else the text."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):  # the last two: very deep nesting

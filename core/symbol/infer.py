@@ -114,9 +114,7 @@ def applied(node: Node, arrays: list) -> list:
     """What a node gives on arrays without memory; MXNetError names it where they do not fit."""
     try:
         if node.subgraphs:
-            from core.symbol.control_flow import infer
-
-            return infer(node, arrays)
+            return node.op.control.infer(node, arrays)
         return graph.apply(node, arrays, _make)
     except MXNetError as error:
         raise MXNetError(f"node {node.name!r}: {error}") from None
@@ -285,9 +283,7 @@ class _Pass:
         """
         found = [self.known.get(v) for v in node.given]
         if node.subgraphs:
-            from core.symbol.control_flow import parameter_shapes
-
-            return parameter_shapes(node, found, _of_subgraph)
+            return node.op.control.parameter_shapes(node, found, _of_subgraph)
         if node.op.infer is None or not found or found[0] is None:
             return found
         data, by_slot = found[0], dict.fromkeys(node.op.inputs)

@@ -6,8 +6,9 @@ operator does the same it takes their place; others become nodes that run the fu
 
 from __future__ import annotations
 
-import ast
 import numbers
+
+from core.symbol.graph import literal
 
 __all__ = ["translated", "written"]
 
@@ -18,7 +19,7 @@ def translated(kind: str, texts: dict[str, str], inputs: int) -> tuple[str, dict
         return kind, _scalar(texts)
     if kind in _OPERATORS and not (kind == "_np_transpose" and "-" in texts.get("axes", "")):
         return _OPERATORS[kind], {key: text for key, text in texts.items() if text != "None"}
-    call = _call(kind, {key: _value(text) for key, text in texts.items()}, [{"$": i} for i in range(inputs)])
+    call = _call(kind, {key: literal(text) for key, text in texts.items()}, [{"$": i} for i in range(inputs)])
     return (kind, texts) if call is None else ("_np_function", {"function": call[0], "given": repr(call[1:])})
 
 
@@ -130,13 +131,6 @@ def _call(kind: str, given: dict, data: list) -> tuple[str, tuple, dict] | None:
     return None
 
 
-def _value(text: str):
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):  # the last two: very deep nesting
-        return text
-
-
 _OPERATORS = {
     **{
         f"_npi_{name}": name
@@ -156,15 +150,6 @@ _OPERATORS = {
     "_npx_sigmoid": "sigmoid",
 }
 _JOINS = {f"_npi_{name}": name for name in ("column_stack", "dstack", "hstack", "vstack")}
-_FUNCTIONS = {
-    **{
-        f"_np_{name}": name
-        for name in ("atleast_1d", "atleast_2d", "atleast_3d", "diag", "dot", "moveaxis", "roll", "trace")
-    },
-    **{f"_npi_{name}": name for name in ("broadcast_to", "diff", "flip", "nan_to_num", "polyval", "tril")},
-    "_npi_cholesky": "linalg.cholesky",
-    "_npi_tensordot_int_axes": "tensordot",
-}
 _WRITTEN = {"_npi_all": "_np_all", "_npi_any": "_np_any", "full_like": "_npi_full_like"}
 # function of np -> operator (or what tells it and its attributes from these), arguments in order, defaults
 # that are told
@@ -188,4 +173,12 @@ _PARAMETERS = {
     "tensordot": (_tensordot, ("a", "b", "axes"), {"axes": 2}),
     "trace": ("_np_trace", ("a", "offset", "axis1", "axis2"), {}),
     "tril": ("_npi_tril", ("m", "k"), {}),
+}
+# operator -> function of np: those that are written under their own names, but for `_npi_around`, which the table has
+# with another argument; and more that are read
+_FUNCTIONS = {
+    **{k: n for n, (k, *_) in _PARAMETERS.items() if k in (f"_np_{n}", f"_npi_{n}") and n != "around"},
+    **{f"_npi_{name}": name for name in ("broadcast_to", "flip", "polyval")},
+    "_npi_cholesky": "linalg.cholesky",
+    "_npi_tensordot_int_axes": "tensordot",
 }

@@ -164,10 +164,8 @@ def _node(row: dict, before: list[Node | Variable], where: str) -> Node | Variab
         missing = slots_of(op, attrs, len(inputs))[len(inputs) :]
         inputs += [Variable(f"{name}_{slot}", variable_texts(op, slot, texts)) for slot in missing]
     node = made(op, name, texts, attrs, placed(op, attrs, inputs), subgraphs)
-    if subgraphs or op.subgraphs:
-        from core.symbol.control_flow import check_wiring
-
-        check_wiring(node)
+    if op.control is not None:
+        op.control.check(node)
     return node
 
 

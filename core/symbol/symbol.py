@@ -236,11 +236,9 @@ class Symbol:
         def open_(shape) -> bool:
             return shape is None or unknown in shape
 
-        names = self.list_arguments()
-        if is_np_shape() or not names:
-            missing = [name for name, shape in zip(names, found[0], strict=True) if open_(shape)]
-        else:
-            missing = [name for name, shape in zip(names, found[0], strict=True) if open_(shape) or not shape]
+        scalars = is_np_shape()  # otherwise () says that nothing is known
+        pairs = zip(self.list_arguments(), found[0], strict=True)
+        missing = [name for name, shape in pairs if open_(shape) or not (shape or scalars)]
         if not missing and not any(open_(shape) for shape in found[1]):
             return found
         warnings.warn(f"cannot tell all shapes; give those of {', '.join(missing) or 'the inputs'}", stacklevel=2)
@@ -371,7 +369,7 @@ class Symbol:
 
     def gradient(self, wrt) -> Symbol:
         """The gradients of the sum of all outputs by the variables called `wrt` (a name or a list), as a symbol."""
-        from core.symbol.gradient import gradient
+        from core.symbol.control_flow import gradient
 
         return gradient(self, [wrt] if isinstance(wrt, str) else list(wrt))
 

@@ -6,7 +6,7 @@ from core import autograd, graph
 from core import ndarray as nd
 from core.base import MXNetError, NotAnArray
 from core.context import current_context
-from core.graph.around import around
+from core.graph.changes import around
 from core.numpy.multiarray import ndarray as np_ndarray
 from core.operand_errors import OperandError
 from core.util import is_np_array
