@@ -8,8 +8,8 @@
 - `static`: such epochs under `static_shape=True`, whose promise they break, over plain hybridize.
 - `memory`: the most memory that a process takes which does nothing but such an epoch, in MB.
 
-Contenders take turns in one process, but for `memory`; figures are medians, after calls that are not counted. Weights
-are random.
+Contenders take turns in one process, but for `memory`: call by call, in epochs batch by batch. Figures are medians, in all
+but epochs after calls that are not counted. Weights are random.
 
     python scripts/benchmarks/shapes.py                       # all of them
     python scripts/benchmarks/shapes.py decode --tokens 64 --json logs/benchmarks/shapes.json
@@ -44,6 +44,7 @@ def main(argv=None):
     parser.add_argument("--tokens", type=int, default=64, help="words that are decoded (default 64)")
     parser.add_argument("--prompt", type=int, default=128, help="words of the prompt (default 128)")
     parser.add_argument("--steps", type=int, default=250, help="batches of an epoch (default 250)")
+    parser.add_argument("--epochs", type=int, default=3, help="epochs of each contender (default 3)")
     parser.add_argument("--rounds", type=int, default=5, help="turns of each contender (default 5)")
     parser.add_argument("--small", action="store_true", help="tiny networks, to see that it runs")
     parser.add_argument("--logs", type=Path, default=LOGS, help="folder for the log and the JSON (default: logs)")
@@ -223,11 +224,16 @@ def compared(args, ours: str, theirs: str, bar: float):
     """Seconds of each epoch in two ways (`HOW`)."""
     for title, prepare in EPOCHS.items():
         make, data = prepare(args)
-        seconds, plans = {}, {}
-        for how in (theirs, ours) * 2:
-            took, plans[how] = epoch(make, data, how)
-            seconds[how] = min(seconds.get(how, np.inf), took)
-        yield row(title, seconds[ours], theirs, seconds[theirs], bar, plans[ours])
+        totals: list[dict[str, float]] = []
+        for _ in range(args.epochs):
+            runs, order = {how: Training(make, how) for how in (theirs, ours)}, (theirs, ours)
+            totals.append(dict.fromkeys(runs, 0.0))
+            for batch in data:
+                for how in order:
+                    totals[-1][how] += runs[how].step(*batch)
+                order = order[::-1]
+        seconds = sorted(totals, key=lambda t: t[ours] / t[theirs])[len(totals) // 2]
+        yield row(title, seconds[ours], theirs, seconds[theirs], bar, plans_of(runs[ours].net))
 
 
 def memory(args):
@@ -245,8 +251,10 @@ def memory(args):
 def peak_of(args, title: str, how: str) -> str:
     """The most MB that this process took when it has run an epoch, and the number of plans."""
     make, data = EPOCHS[title](args)
-    _, plans = epoch(make, data, how)
-    return f"{peak()} {plans}"
+    training = Training(make, how)
+    for batch in data:
+        training.step(*batch)
+    return f"{peak()} {0 if how == 'eager' else plans_of(training.net)}"
 
 
 def language_model(args):
@@ -296,22 +304,26 @@ def translator(words, units):
 HOW = {"eager": {"active": False}, "hybridized": {}, "static_shape": {"static_alloc": True, "static_shape": True}}
 
 
-def epoch(make, data, how: str) -> tuple[float, int]:
-    """Trains a network that was never called for an epoch, in a way of `HOW`: seconds, and plans that were made."""
-    mx.random.seed(0)
-    net, loss = make(), SoftmaxCrossEntropyLoss()
-    net.initialize()
-    net.hybridize(**HOW[how])
-    trainer = Trainer(net.collect_params(), "adam", {"learning_rate": 1e-3})
-    start = time.perf_counter()
-    for inputs, labels in data:
+class Training:
+    """A network that was never called, and how it is trained: in a way of `HOW`."""
+
+    def __init__(self, make, how: str):
+        mx.random.seed(0)
+        self.net, self.loss = make(), SoftmaxCrossEntropyLoss()
+        self.net.initialize()
+        self.net.hybridize(**HOW[how])
+        self.trainer = Trainer(self.net.collect_params(), "adam", {"learning_rate": 1e-3})
+
+    def step(self, inputs, labels) -> float:
+        """Seconds of a batch."""
+        start = time.perf_counter()
         with autograd.record():
-            out = net(*inputs)
-            total = loss(out[0] if isinstance(out, (list, tuple)) else out, labels)
+            out = self.net(*inputs)
+            total = self.loss(out[0] if isinstance(out, (list, tuple)) else out, labels)
         total.backward()
-        trainer.step(labels.shape[0])
-    nd.waitall()
-    return time.perf_counter() - start, plans_of(net) if how != "eager" else 0
+        self.trainer.step(labels.shape[0])
+        nd.waitall()
+        return time.perf_counter() - start
 
 
 PARTS = {"decode": decode, "bert": bert, "train": train, "static": static, "memory": memory}
