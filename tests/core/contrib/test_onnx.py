@@ -307,7 +307,7 @@ def test_what_an_expression_is_made_of_is_named_after_it(tmp_path):
     mx.onnx.export_model(cold * 2, {}, [(2, 3)], onnx_file_path=path)
     kinds = {node.output[0]: node.op_type for node in onnx.load(path).graph.node}
     assert (kinds["bend"], kinds["chances"]) == ("Tanh", "Softmax")
-    assert [name for name, kind in kinds.items() if kind == "Div"][0].startswith("chances_")
+    assert next(name for name, kind in kinds.items() if kind == "Div").startswith("chances_")
 
 
 def test_data_outside_of_the_file_are_not_read(tmp_path):

@@ -18,7 +18,10 @@ onnx = pytest.importorskip("onnx", reason="needs onnx")
 
 # Answers that differ, and why.
 DIFFERENT = {
-    "attention_4d_causal_fp16": "one unit in the last place: scores are in float32 here, in float16 there",
+    **dict.fromkeys(
+        ("attention_4d_fp16", "attention_4d_causal_fp16", "attention_4d_gqa_with_past_and_present_fp16"),
+        "one unit in the last place: the softmax is in float32 here, in float16 there",
+    ),
     "mod_float_edge_cases": "remainders of infinities have the sign of the dividend, as in MXNet",
 }
 
@@ -85,4 +88,4 @@ def test_nodes_give_the_recorded_outputs_or_are_refused(cases, tmp_path):
     assert wrong == []
     counts = collections.Counter(found.values())
     print(dict(counts))
-    assert counts["right"] >= 940 or onnx.__version__ < "1.23"
+    assert counts["right"] >= 1010 or onnx.__version__ < "1.23"

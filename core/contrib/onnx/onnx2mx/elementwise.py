@@ -36,7 +36,6 @@ _SCALAR = {
     "GreaterOrEqual": ("_npi_greater_equal_scalar", "_npi_less_equal_scalar"),
     "LessOrEqual": ("_npi_less_equal_scalar", "_npi_greater_equal_scalar"),
 }  # fmt: skip
-_SELU = 1.6732631921768188, 1.0507010221481323
 _TYPED = frozenset(("Add", "Sub", "Mul", "Div", "Pow"))  # a number of fractions would be cut to whole ones
 
 
@@ -142,15 +141,8 @@ def _mod(x, y, fmod=0):
     return sym.broadcast_sub(x, sym.broadcast_mul(y, whole)) if fmod else sym.broadcast_mod(x, y)
 
 
-def _selu(x, alpha=_SELU[0], gamma=_SELU[1]):
-    if (alpha, gamma) == _SELU:
-        return sym.LeakyReLU(x, act_type="selu")
-    return gamma * sym.LeakyReLU(x, act_type="elu", slope=alpha)
-
-
 _EXPRESSIONS: dict[str, Callable] = {
     "BitShift": lambda x, by, direction: internal(f"_npi_{direction.lower()}_shift")(x, by),
-    "Celu": lambda x, alpha=1.0: sym.LeakyReLU(x / alpha, act_type="elu", slope=1.0) * alpha,
     "Elu": lambda x, alpha=1.0: sym.LeakyReLU(x, act_type="elu", slope=alpha),
     "Gelu": _gelu,
     "HardSigmoid": lambda x, alpha=0.2, beta=0.5: sym.hard_sigmoid(x, alpha=alpha, beta=beta),
@@ -160,11 +152,8 @@ _EXPRESSIONS: dict[str, Callable] = {
     "Mish": lambda x: x * sym.tanh(sym.Activation(x, act_type="softrelu")),
     "Mod": _mod,
     "Round": lambda x: sym.op._npi_around(x, scale=1.0),  # halves to the even number
-    "Selu": _selu,
-    "Shrink": lambda x, lambd=0.5, bias=0.0: (x - bias) * (x > lambd) + (x + bias) * (x < -lambd),
     "Softplus": lambda x: sym.Activation(x, act_type="softrelu"),
     "Swish": lambda x, alpha=1.0: x * sym.sigmoid(x * alpha),
-    "ThresholdedRelu": lambda x, alpha=1.0: x * (x > alpha),
     "Where": lambda condition, x, y: sym.op._npi_where(condition, x, y),  # which broadcasts, as sym.where does not
 }
 for _name, _expression in _EXPRESSIONS.items():

@@ -195,17 +195,6 @@ def grid_sample(net, attrs, x, grid):
     return sym.BilinearSampler(x, sym.broadcast_mul(places, net.parameter(2 / np.maximum(size - 1, 1))) - 1)
 
 
-@converts("AffineGrid")
-def affine_grid(net, attrs, theta, size):
-    """Positions in the input for each of the output: theta (N, 2, 3) or (N, 3, 4) times the positions of the output."""
-    space = net.ints(size, "the size")[2:]
-    net.bounded(math.prod(space), "a grid")
-    lines = [np.linspace(-1, 1, n) if attrs.get("align_corners", 0) else (np.arange(n) * 2 + 1) / n - 1 for n in space]
-    places = np.stack([g.reshape(-1) for g in np.meshgrid(*lines, indexing="ij")[::-1]] + [np.ones(math.prod(space))])
-    made = sym.op._npi_matmul(net.symbol(theta), net.parameter(places.astype(np.float32)))
-    return sym.Reshape(sym.transpose(made, axes=(0, 2, 1)), shape=(0, *space, len(space)))
-
-
 @converts("DeformConv")
 def deformable_convolution(net, attrs, x, weight, offset, bias=None, mask=None):
     shape, groups = weight_shape(net, weight), attrs.get("offset_group", 1)

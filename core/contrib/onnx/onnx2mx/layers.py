@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from core import symbol as sym
-from core.contrib.onnx.onnx2mx.table import composes, converts
+from core.contrib.onnx.onnx2mx.table import converts
 from core.symbol import Symbol
 
 _LOWEST = float(np.finfo(np.float32).min)
@@ -198,7 +198,11 @@ for _name, _kind in {"MaxPool": "max", "AveragePool": "avg", "LpPool": "lp"}.ite
 # ---------------------------------------------------------------------------------------------- products
 
 
-composes("MatMul")(lambda a, b: sym.op._npi_matmul(a, b))
+@converts("MatMul")
+def matmul(net, attrs, a, b):
+    a, b, narrow = net.symbol(a), net.symbol(b), net.dtype(a) == "float16"
+    made = sym.op._npi_matmul(*(sym.Cast(x, dtype="float32") if narrow else x for x in (a, b)))
+    return sym.Cast(made, dtype="float16") if narrow else made
 
 
 @converts("Gemm")

@@ -60,17 +60,6 @@ def quantize(net, attrs, x, scale, zero=None):
     return _encoded(net, net.symbol(x), scale, zero, attrs.get("axis", 1))
 
 
-@converts("DynamicQuantizeLinear")
-def quantize_dynamically(net, attrs, x):
-    """uint8 codes of the range of the data, which has 0 in it."""
-    x = net.symbol(x)
-    low, high = sym.broadcast_minimum(sym.min(x), sym.zeros((1,))), sym.broadcast_maximum(sym.max(x), sym.zeros((1,)))
-    scale = (high - low) / 255
-    zero = sym.clip(_rounded((0 - low) / scale), a_min=0, a_max=255)
-    codes = sym.clip(sym.broadcast_add(_rounded(sym.broadcast_div(x, scale)), zero), a_min=0, a_max=255)
-    return [sym.Cast(codes, dtype="uint8"), scale, sym.Cast(zero, dtype="uint8")]
-
-
 @converts("MatMulInteger")
 def matmul_of_codes(net, attrs, a, b, a_zero=None, b_zero=None):
     made = sym.op._npi_matmul(_decoded(net, a, None, a_zero, -2), _decoded(net, b, None, b_zero, -1))

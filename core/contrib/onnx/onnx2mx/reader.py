@@ -28,7 +28,6 @@ for _family in (
     "images",
     "recurrent",
     "quantization",
-    "attention",
 ):
     importlib.import_module(f"core.contrib.onnx.onnx2mx.{_family}")
 
@@ -170,12 +169,18 @@ def _begun(model, path: str, facts: Facts) -> Network:
     return network
 
 
-def _walk(onnx, network: Network, graph, path: str) -> None:
-    """Converts the nodes of a graph, in order."""
+def _walk(onnx, network: Network, graph, path: str, within: str = "", outer=None) -> None:
+    """Converts the nodes of a graph, in order.
+
+    within: what the graph is inside of, for messages; outer: attributes of the operator that it defines.
+    """
     for i, node in enumerate(graph.node):
-        where = f"{path!r}: node {i} ({node.op_type} {node.name or ', '.join(node.output)!r})"
+        node = node if outer is None else _resolved(node, outer)
+        place = f"node {i} ({node.op_type} {node.name or ', '.join(node.output)!r})"
+        where = f"{path!r}: {within}{place}"
         known = CONVERSIONS.keys() | CONTROL.keys() | {"Constant"}
-        if node.domain not in ("", "ai.onnx") or node.op_type not in known:
+        schema = None if node.op_type in known else _defined(onnx, network, node)
+        if node.domain not in ("", "ai.onnx") or (node.op_type not in known and schema is None):
             domain = f" of the domain {node.domain!r}" if node.domain else ""
             raise MXNetError(f"{where}: this operator{domain} is not converted; known are {', '.join(sorted(known))}")
         attrs = {a.name: _attribute(onnx, a, path) for a in node.attribute}
@@ -190,7 +195,10 @@ def _walk(onnx, network: Network, graph, path: str) -> None:
         given = [network.values[n] if n else None for n in node.input]
         try:
             if node.op_type in CONTROL:
-                results = CONTROL[node.op_type](network, attrs, _walker(onnx, network, path), *given)
+                walk = _walker(onnx, network, path, within, outer)
+                results = CONTROL[node.op_type](network, attrs, walk, *given)
+            elif schema is not None:
+                results = _by_definition(onnx, network, schema, node, given, path, f"{within}{place}: ")
             else:
                 results = convert(network, node.op_type, attrs, given)
         except (TypeError, KeyError, ValueError, IndexError, ArithmeticError, OverflowError) as error:
@@ -206,25 +214,83 @@ def _walk(onnx, network: Network, graph, path: str) -> None:
                 network.values[name] = result
 
 
-def _walker(onnx, network: Network, path: str):
+def _walker(onnx, network: Network, path: str, within: str, outer):
     """Converts graphs inside of a node: `walk(graph, bound)` gives the values of its outputs;
     what it names ends with it.
     """
-    place = network.where, network.name, network.outputs
 
     def walk(graph, bound: dict) -> list:
-        outside = dict(network.values)
-        with network.extents.inside():
+        with _inner(network), network.extents.inside():
             for tensor in graph.initializer:
                 network.constant(tensor.name, _array(onnx, tensor, path))
             network.values.update(bound)
-            _walk(onnx, network, graph, path)
-            results = [network.values[v.name] for v in graph.output]
-        network.values = outside
-        network.where, network.name, network.outputs = place
-        return results
+            _walk(onnx, network, graph, path, within, outer)
+            return [network.values[v.name] for v in graph.output]
 
     return walk
+
+
+@contextlib.contextmanager
+def _inner(network: Network):
+    """While it is entered, names and places are those of a graph inside of a node."""
+    before = network.values, network.where, network.name, network.outputs, network.opset
+    network.values = dict(network.values)
+    try:
+        yield
+    finally:
+        network.values, network.where, network.name, network.outputs, network.opset = before
+
+
+def _defined(onnx, network: Network, node):
+    """What the standard says of an operator that it defines by others, None for one that it does not."""
+    try:
+        schema = onnx.defs.get_schema(node.op_type, network.opset, "")
+    except onnx.defs.SchemaError:
+        return None
+    versions = schema.context_dependent_function_opset_versions
+    return schema if schema.has_function or any(v <= network.opset for v in versions) else None
+
+
+def _resolved(node, outer: dict):
+    """The node with the values of attributes that it takes from the operator which it helps to define."""
+    made = type(node)()
+    made.CopyFrom(node)
+    del made.attribute[:]
+    for a in node.attribute:
+        if not a.ref_attr_name or a.ref_attr_name in outer:
+            made.attribute.add().CopyFrom(outer[a.ref_attr_name] if a.ref_attr_name else a)
+            made.attribute[-1].name = a.name
+    return made
+
+
+def _by_definition(onnx, network: Network, schema, node, given: list, path: str, within: str) -> list:
+    """What a node gives whose operator the standard defines by others, which are converted in its place."""
+    body = schema.function_body if schema.has_function else onnx.FunctionProto()
+    if not schema.has_function:
+        version = max(v for v in schema.context_dependent_function_opset_versions if v <= network.opset)
+        given_to_it = node.SerializeToString(), [_type(onnx, network, x).SerializeToString() for x in given]
+        try:
+            body.ParseFromString(schema.get_context_dependent_function_with_opset_version(version, *given_to_it))
+        except RuntimeError as error:
+            raise network.refuse(f"the standard defines nothing for it: {error}") from None
+        if not body.node:
+            raise network.refuse("the standard defines nothing for such inputs and attributes")
+    outer = {name: a.default_value for name, a in schema.attributes.items() if a.default_value.type}
+    outer |= {a.name: a for a in node.attribute}
+    with _inner(network):
+        network.values = dict.fromkeys(body.input) | dict(zip(body.input, given))
+        network.opset = next((o.version for o in body.opset_import if o.domain == ""), network.opset)
+        _walk(onnx, network, body, path, within, outer)
+        return [network.values.get(name) for name in body.output][: len(node.output)]
+
+
+def _type(onnx, network: Network, value):
+    """The type of a value as the standard's functions ask for it."""
+    if value is None:
+        return onnx.TypeProto()
+    shape = network.shape(value)
+    code = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(network.dtype(value)))
+    return onnx.helper.make_tensor_type_proto(code, shape and [None if n < 0 else n for n in shape])
 
 
 def _described(onnx, value, path: str) -> tuple[str, tuple | None]:

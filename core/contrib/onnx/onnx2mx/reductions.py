@@ -1,4 +1,4 @@
-"""Reductions, scans, orders and losses of ONNX as symbols."""
+"""Reductions, scans and orders of ONNX as symbols."""
 
 from __future__ import annotations
 
@@ -122,29 +122,3 @@ def lp_normalization(x, axis=-1, p=2):
     else:
         norm = sym.sqrt(sym.sum(sym.square(x), axis=axis, keepdims=True))
     return sym.broadcast_div(x, norm + (norm == 0))
-
-
-# ---------------------------------------------------------------------------------------------- losses
-
-
-@converts("NegativeLogLikelihoodLoss")
-def negative_log_likelihood(net, attrs, scores, labels, weight=None):
-    scores, labels = net.symbol(scores), net.symbol(labels)
-    ignored = attrs.get("ignore_index")
-    inside = None if ignored is None else labels != ignored
-    found = sym.Cast(labels if inside is None else labels * sym.Cast(inside, dtype=net.dtype(labels)), dtype="float32")
-    losses = 0 - sym.pick(scores, found, axis=1)
-    factors = sym.ones_like(losses) if weight is None else sym.take(net.symbol(weight), found)
-    if inside is not None:
-        factors = factors * sym.Cast(inside, dtype="float32")
-    losses = losses * factors
-    how = attrs.get("reduction", "mean")
-    if how == "none":
-        return losses
-    return sym.sum(losses) if how == "sum" else sym.sum(losses) / sym.sum(factors)
-
-
-@converts("SoftmaxCrossEntropyLoss")
-def softmax_cross_entropy(net, attrs, scores, labels, weight=None):
-    logs = sym.log_softmax(net.symbol(scores), axis=1)
-    return [negative_log_likelihood(net, attrs, logs, labels, weight), logs][: net.outputs]
