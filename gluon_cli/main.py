@@ -67,7 +67,10 @@ class _Version(argparse.Action):
 
 
 def _expected(error: Exception) -> bool:
-    """Whether an error is of what was asked for: files, names, settings, packages that are not installed."""
+    """Whether an error is of what was asked for: files, names, settings, packages that are not installed.
+
+    Files that lack parameters raise AssertionError, as in MXNet.
+    """
     from core.base import MXNetError
 
-    return isinstance(error, (MXNetError, OSError, ValueError, ImportError))
+    return isinstance(error, (MXNetError, OSError, ValueError, ImportError, AssertionError))

@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT))
 import numpy as np
 
 import core as mx
+from core import extras
 from gluon import Trainer, nn
 from gluon.data import ArrayDataset, DataLoader
 from gluon.loss import SoftmaxCrossEntropyLoss
@@ -67,7 +68,7 @@ def main(argv: list[str] | None = None) -> None:
 
 def digits() -> tuple[np.ndarray, np.ndarray, str]:
     """Pictures (1797, 1, 8, 8) in [0, 1], labels, and the SHA-256 of both; shuffled once and for all."""
-    raw = load("sklearn.datasets", "the quickstart").load_digits()
+    raw = extras.load("sklearn.datasets", "the quickstart").load_digits()
     checksum = hashlib.sha256(raw.images.tobytes() + raw.target.tobytes()).hexdigest()
     order = np.random.RandomState(0).permutation(len(raw.target))
     pictures = (raw.images[order, None] / 16).astype(np.float32)
@@ -97,8 +98,8 @@ def predict_elsewhere(parameters: Path) -> list:
 
 def plot(record, pictures: np.ndarray, labels: np.ndarray, probabilities: np.ndarray) -> None:
     """Curves of loss and accuracy, and a grid of test digits: the wrong ones first, in red, with the right label."""
-    load("matplotlib", "the plot").use("Agg")
-    pyplot = load("matplotlib.pyplot", "the plot")
+    extras.load("matplotlib", "the plot").use("Agg")
+    pyplot = extras.load("matplotlib.pyplot", "the plot")
     rows = record.facts["epochs"]
     epochs = [row["epoch"] for row in rows]
     figure = pyplot.figure(figsize=(12, 6), layout="constrained")

@@ -3,7 +3,7 @@
 #
 # Every figure of the [results](../results.md) comes from a file under `logs/`, which says how it was made: the command
 # line, the commit, the versions, the device, the seed, checksums of the data. This page reads such a file, runs a
-# shorter version of the program, and goes on with it after an interruption. It needs a checkout, for the programs are
+# shorter version of the program, and goes on with it after an interruption. It needs a checkout, for the logs are
 # not part of the installed package.
 
 # %%

@@ -107,6 +107,11 @@ def test_predict_by_weights_of_the_hub(capsys, hub_server, tmp_path):
 def test_what_cannot_be_done_ends_with_one_line(capsys, tmp_path):
     assert main(["predict", "mobilenetv2_1.0", str(tmp_path / "no.jpg")]) == 1
     assert capsys.readouterr().err == f"gluon predict: there is no file {tmp_path / 'no.jpg'}\n"
+    picture, other = tmp_path / "black.png", tmp_path / "other.params"
+    Image.fromarray(np.zeros((8, 8, 3), "uint8")).save(picture)
+    nd.save(str(other), {"weight": nd.ones((2,))})
+    assert main(["predict", "mobilenetv2_1.0", str(picture), "--weights", str(other)]) == 1
+    assert capsys.readouterr().err.startswith("gluon predict: parameter 'features_conv0_weight' is missing in file")
     with pytest.raises(SystemExit) as error:
         main(["predict", "mobilenetv2_1.0"])
     assert error.value.code == 2
