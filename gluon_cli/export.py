@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from gluon_cli.answer import Answer
 from gluon_cli.classifiers import is_classifier
@@ -30,14 +31,13 @@ def run(args: Namespace) -> Answer:
     folder = Path(prefix).parent
     folder.mkdir(parents=True, exist_ok=True)
     net, shapes, types = _trained(args) if is_classifier(args.name) else _of_zoo(args)
-    files = list(net.export(prefix))
     if args.onnx:
         from core.contrib.onnx import export_model
 
-        onnx = export_model(*files, shapes, types, f"{prefix}.onnx", dynamic=True)
-        for file in files:
-            Path(file).unlink()
-        files = [str(onnx)]
+        with TemporaryDirectory() as parts:
+            files = [str(export_model(*net.export(f"{parts}/net"), shapes, types, f"{prefix}.onnx", dynamic=True))]
+    else:
+        files = list(net.export(prefix))
     return Answer({"files": files}, "\n".join(files))
 
 

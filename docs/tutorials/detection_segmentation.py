@@ -49,10 +49,10 @@ except (mx.MXNetError, OSError) as error:
 x, shown = data.transforms.presets.ssd.transform_test([mx.nd.array(pictures[0], dtype="uint8")], short=256)
 classes, scores, found = net(x)
 print(classes.shape, scores.shape, found.shape, net.classes[:4])
-viz.plot_bbox(shown, found[0], scores[0], classes[0], thresh=0.5, class_names=net.classes)
+axis = viz.plot_bbox(shown, found[0], scores[0], classes[0], thresh=0.5, class_names=net.classes)
 
 # %% [markdown]
-# Segmentation goes the same way: `get_model("fcn_resnet50_voc", pretrained=True)`, `net.predict(picture)`, and
+# Segmentation goes the same way: `get_model("fcn_resnet101_voc", pretrained=True)`, `net.predict(picture)`, and
 # `viz.get_color_pallete` for a picture of the classes.
 #
 # ## A detector from nothing

@@ -140,7 +140,9 @@ def test_pictures_from_a_folder_to_onnx(capsys, tmp_path):
     assert {c["name"] for c in row["classes"]} == {"dark", "light"}
     assert answer(capsys, "info", str(out))["classes"] == ["dark", "light"]
     onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    pair = answer(capsys, "export", str(out), "--output", str(tmp_path / "net"))["files"]
     (file,) = answer(capsys, "export", str(out), "--onnx", "--output", str(tmp_path / "net"))["files"]
+    assert all(Path(path).is_file() for path in pair)  # an ONNX file beside them leaves them alone
     session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name
     assert session.run(None, {name: np.zeros((3, 3, 16, 16), "float32")})[0].shape == (3, 2)
