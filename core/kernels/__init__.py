@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         deformable,
         index,
         linalg,
+        linear_loss,
         matmul,
         norm,
         optimizer,
@@ -57,8 +58,8 @@ if TYPE_CHECKING:
     )
 
 FAMILIES = tuple(
-    "attention boxes conv copies correlation ctc deformable index linalg matmul norm optimizer pointwise pool random reduce "
-    "rnn softmax sort vision".split()
+    "attention boxes conv copies correlation ctc deformable index linalg linear_loss matmul norm optimizer pointwise pool "
+    "random reduce rnn softmax sort vision".split()
 )
 
 torch_dtype = storage.torch_dtype

@@ -561,6 +561,16 @@ def isinf(data: NDArray | None = None, out: NDArray | None = None, name: str | N
 def isnan(data: NDArray | None = None, out: NDArray | None = None, name: str | None = None) -> NDArray:
     """1 where an element is not a number, in the type of data."""
 
+def linear_cross_entropy(
+    data: NDArray | None = None,
+    weight: NDArray | None = None,
+    label: NDArray | None = None,
+    bias: NDArray | None = None,
+    out: NDArray | None = None,
+    name: str | None = None,
+) -> NDArray:
+    """The softmax cross entropy of data weight^T + bias with the label, without that product in memory."""
+
 def mp_adamw_update(
     weight: Any, grad: Any, mean: Any, var: Any, weight32: Any, rescale_grad: Any, lr: Any, eta: Any, **kwargs: Any
 ) -> Any: ...

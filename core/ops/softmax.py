@@ -1,7 +1,7 @@
 """Softmax and its kin: logarithms, masks, temperatures, cross entropies."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from core import kernels
@@ -241,6 +241,61 @@ def _cross_entropy_grad_decompose(head: Value, data: Value, label: Value, *, axi
     head = F.expand_dims(F._reshape_to(head, shape=loss_shape), axis=axis)
     hot = F._pick_grad(F.ones_like(F.pick(data, label, axis=axis)), label, shape=data.shape, axis=axis)
     return F.broadcast_mul(head, F._softmax(data, axis=axis) - hot)
+
+
+@operator(
+    "_linear_cross_entropy",
+    outputs=2,
+    visible=1,
+    memory="new",
+    indexes={"label": lambda shapes, attrs: shapes["weight"][0]},
+)
+def _linear_cross_entropy(
+    data: Tensor, weight: Tensor, label: Tensor, bias: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """The cross entropy of data weight^T + bias with the label, one loss a row, and the log of each row's sum."""
+    what = "linear cross entropy"
+    expect_shape(what, "a weight", weight, (weight.shape[0], data.shape[1]))
+    expect_shape(what, "a label", label, (data.shape[0],))
+    if bias is not None:
+        expect_shape(what, "a bias", bias, (weight.shape[0],))
+    return kernels.linear_loss.linear_cross_entropy(data, weight, bias, label)
+
+
+@gradient(_linear_cross_entropy)
+def _linear_cross_entropy_gradient(
+    head: Value, data: Value, weight: Value, label: Value, bias: Value | None, out1: Value
+) -> Gradients:
+    found = F._linear_cross_entropy_grad(head, data, weight, label, out1, bias, no_bias=bias is None)
+    return [found[0], found[1], None, *found[2:]]
+
+
+@operator("_linear_cross_entropy_grad", outputs=lambda attrs: 2 if attrs["no_bias"] else 3, memory="new")
+def _linear_cross_entropy_grad(
+    head: Tensor, data: Tensor, weight: Tensor, label: Tensor, lse: Tensor, bias: Tensor | None = None, *, no_bias: Bool
+) -> tuple[Tensor, ...]:
+    """Gradients of the loss in data, weight and bias."""
+    dx, dw, db = kernels.linear_loss.linear_cross_entropy_grad(head, data, weight, bias, label, lse)
+    return (dx, dw) if db is None else (dx, dw, db)
+
+
+@decompose(_linear_cross_entropy_grad)
+def _linear_cross_entropy_grad_decompose(
+    head: Value, data: Value, weight: Value, label: Value, lse: Value, bias: Value | None = None, *, no_bias: bool
+) -> Sequence[Value]:
+    logits = F._matmul(data, weight, transpose_b=True)
+    if bias is not None:
+        logits = F.broadcast_add(logits, F.expand_dims(bias, axis=0))
+    d = F._cross_entropy_grad(head, logits, label, axis=1)
+    return [F._matmul(d, weight), F._matmul(d, data, transpose_a=True), *([] if no_bias else [F.sum(d, axis=0)])]
+
+
+@composite("_contrib_linear_cross_entropy")
+def linear_cross_entropy(data: Value, weight: Value, label: Value, bias: Value | None = None) -> Value:
+    """The softmax cross entropy of data weight^T + bias with the label, without that product in memory."""
+    rows = F._reshape_to(data, shape=(math.prod(data.shape[:-1]), data.shape[-1]))
+    loss = F._linear_cross_entropy(rows, weight, F._reshape_to(label, shape=(rows.shape[0],)), bias)
+    return F._reshape_to(loss, shape=data.shape[:-1])
 
 
 @composite("softmax_cross_entropy")

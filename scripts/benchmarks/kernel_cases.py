@@ -314,6 +314,29 @@ def softmaxes(lab: Lab) -> Iterator[Case]:
             return with_gradients(lambda x: tf.cross_entropy(x, label, reduction="none"), head, x)
 
         yield Case("cross-entropy", f"forward and gradient, {classes} classes", make, ours, theirs, reread=2)
+    yield linear_loss(lab)
+
+
+def linear_loss(lab: Lab) -> Case:
+    """The last layer of GPT-2 and its loss."""
+    rows, classes, width = lab.extent(8192, 33), lab.extent(50257, 65), lab.extent(768, 24)
+
+    def make():
+        x, w = lab.draw(rows, width), lab.draw(classes, width)
+        return x, w, lab.draw(classes), lab.below(classes, rows), lab.draw(rows)
+
+    def ours(x, w, b, label, head):
+        loss, lse = kernels.linear_loss.linear_cross_entropy(x, w, b, label)
+        return loss, *kernels.linear_loss.linear_cross_entropy_grad(head, x, w, b, label, lse)
+
+    def theirs(x, w, b, label, head):
+        def loss(x, w, b):
+            return tf.cross_entropy(tf.linear(x, w, b), label, reduction="none")
+
+        return with_gradients(loss, head, x, w, b)
+
+    flops = 8 * rows * classes * width
+    return Case("linear cross-entropy", "forward and gradient, 50257 classes", make, ours, theirs, flops=flops)
 
 
 def dropouts(lab: Lab) -> Iterator[Case]:

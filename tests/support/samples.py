@@ -354,6 +354,8 @@ GIVEN: dict[str, list[Sample]] = {
     "softmax_cross_entropy": [S((2, 3), _ints(2, 0))],
     "_cross_entropy": [S((2, 3), _ints(2, 0)), S((2, 3, 2), _ints([2, 0], [1, 1]), axis=1)],
     "_cross_entropy_grad": [S((2,), (2, 3), _ints(2, 0))],
+    "_linear_cross_entropy": [S((2, 3), (4, 3), _ints(3, 0), (4,)), S((3, 2), (2, 2), _ints(0, 1, 1), None)],
+    "_contrib_linear_cross_entropy": [S((2, 2, 3), (4, 3), _ints([3, 0], [1, 1]), (4,))],
     "_ctc_loss": [S((4, 2, 3), _ints([1, 2], [2, 0]), _ints(2, 1), None, blank=0),
                   S((4, 2, 3), _ints([1, 0], [0, 0]), _ints(2, 2), _ints(3, 4), blank=2)],
     "CTCLoss": [S((4, 2, 3), _ints([1, 2], [2, 2])), S((4, 2, 3), _ints([1, 0], [0, 1]), None, _ints(1, 2), use_label_lengths=True, blank_label="last"),

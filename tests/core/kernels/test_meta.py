@@ -73,6 +73,10 @@ SAMPLES = {
     "softmax.masked_softmax": [(X, t(2, 6, 6, dtype=torch.int32), 1), (t(2, 3, dtype=torch.float16), t(2, dtype=torch.int64), 1)],
     "softmax.cross_entropy": [(X, t(2, 4, 6), 3)],
     "softmax.cross_entropy_grad": [(t(2, 4, 6), X, t(2, 4, 6), 3)],
+    "linear_loss.linear_cross_entropy": [
+        (t(5, 3), t(7, 3), t(7), t(5)), (t(5, 3, dtype=torch.float16), t(7, 3, dtype=torch.float16), None, t(5)),
+    ],
+    "linear_loss.linear_cross_entropy_grad": [(t(5), t(5, 3), t(7, 3), t(7), t(5), t(5))],
     "reduce.sum": [(X, (0, 2), False), (X, (1,), True, torch.float64)],
     "reduce.mean": [(X, (2, 3), True), (t(3, 4, dtype=torch.int32), (0,), False)],
     "reduce.max": [(X, (1,), False)],

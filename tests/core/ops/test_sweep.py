@@ -55,6 +55,7 @@ WITHIN = {  # parts of gradients: differentiated in the second derivatives of th
     "_deformable_columns_grad": "_contrib_DeformableConvolution",
     "_group_norm_grad": "_group_norm",
     "_layer_norm_grad": "LayerNorm",
+    "_linear_cross_entropy_grad": "_linear_cross_entropy",
     "_log_softmax_grad": "_log_softmax",
     "_max_pool_grad": "_max_pool",
     "_rnn": "RNN",
