@@ -127,7 +127,7 @@ def _generate(op: Operator, kind: type | None, public: bool) -> Callable[..., An
         _kernel=bound and bound.kernel,
         _recorded=bound and bound.op,
         _parse=op.parse_positional,
-        _bound=op.bound if op.binds else None,
+        _bounds=op.bounds if op.binds else None,
         _launch=launch_stored if op.storage is not DENSE else launch,
     )
     made.__doc__ = documentation.of_operator(op) if public and kind is not None else op.doc
@@ -202,7 +202,7 @@ def _fast_path(
         for a in op.tuples:  # (True, 0) equals (1, 0), which may be remembered
             lines += [f"if type({a}) is tuple and not _BOOLS.isdisjoint(map(type, {a})):", "    raise TypeError"]
         if op.attrs:
-            lines.append(f"_kernel, _recorded, _typed = _bound({', '.join(op.attrs)})")
+            lines.append(f"_kernel, _recorded, _typed = _bounds[{', '.join(f'{a}, type({a})' for a in op.attrs)}]")
         if op.results != "one" and not several:  # what a gradient reads besides has to be kept, too
             lines += ["if _recorded is None and _busy and _state.recording:", "    raise TypeError"]
         lines.append(f"tensor = _kernel({', '.join(tensors)})")

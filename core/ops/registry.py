@@ -23,7 +23,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any, NamedTuple
 
 from core import kernels
@@ -44,6 +44,34 @@ class Bound(NamedTuple):
     kernel: Callable[..., Any] | None
     op: Operator | None
     attrs: Attrs
+
+
+class Bounds(dict[tuple[Any, ...], Bound]):
+    """What an operator is under some attributes; the key is value, type, value, type, ..., for 1, 1.0 and True are equal.
+
+    Making it raises TypeError where a value is a list.
+    """
+
+    LIMIT = 4096
+
+    def __init__(self, op: Operator) -> None:
+        self._op = op
+
+    def __missing__(self, key: tuple[Any, ...]) -> Bound:
+        found = self._op.bind(self._op.parse(dict(zip(self._op.attrs, key[::2], strict=True))))
+        if len(self) >= self.LIMIT:
+            self.clear()
+        self[key] = found
+        return found
+
+
+def _with_attributes(forward: Callable[..., Any], attrs: Attrs) -> Callable[..., Any]:
+    """A forward rule under some attributes: with these as its defaults, for a call that passes them on takes longer."""
+    if isinstance(forward, FunctionType) and set(attrs) <= {*inspect.getfullargspec(forward).kwonlyargs}:
+        given = FunctionType(forward.__code__, forward.__globals__, forward.__name__, None, forward.__closure__)
+        given.__defaults__, given.__kwdefaults__ = forward.__defaults__, {**(forward.__kwdefaults__ or {}), **attrs}
+        return given
+    return functools.partial(forward, **attrs)
 
 
 _DTYPE_OF = attrgetter("dtype")
@@ -250,14 +278,9 @@ class Operator(Facts):
         return self._remembering(lambda **attrs: self.parse(attrs))
 
     @functools.cached_property
-    def bound(self) -> Callable[..., Bound]:
-        """What `bind` gives for attributes in the order of `attrs`; remembered. TypeError where they are lists."""
-        names = tuple(self.attrs)
-
-        def binding(*values: Any) -> Bound:
-            return self.bind(self.parse(dict(zip(names, values, strict=True))))
-
-        return functools.lru_cache(4096, typed=True)(binding)
+    def bounds(self) -> Bounds:
+        """What `bind` gives, by the values of the attributes in their order, each with its type."""
+        return Bounds(self)
 
     def bind(self, attrs: Attrs) -> Bound:
         """The visible results as a function of tensors, for typed attributes, and what a tape is to record of it."""
@@ -271,7 +294,7 @@ class Operator(Facts):
             return Bound(special, self if self.results == "one" else None, attrs)
         if self.results == "more" or (self.special is not None and self.results == "several"):
             return Bound(None, None, attrs)
-        return Bound(functools.partial(self.forward, **attrs) if attrs else self.forward, self, attrs)
+        return Bound(_with_attributes(self.forward, attrs) if attrs else self.forward, self, attrs)
 
     def cast(self, rule: Callable[..., Any] | None) -> None:
         """From now on `rule(inputs, attrs)` returns the inputs in other types, on the general path; None: no longer."""
