@@ -189,10 +189,11 @@ def _fast_path(
     passed = inputs if op.special_inputs is None else inputs[: op.special_inputs]
     tensors = [f"{i}._data" if i not in op.optional else f"None if {i} is None else {i}._data" for i in passed]
     if op.variadic:
-        tensors[-1] = f"*[x._data for x in {inputs[-1]}]"
+        tensors[-1] = "*_tensors"
     several = op.results == "several" and op.special is None
     first = f"{inputs[0]}[0]" if op.variadic and len(inputs) == 1 else inputs[0]
-    lines = [f"if {unlike}:", "    raise TypeError"] if (unlike := _unlike(op, inputs, like, first)) else []
+    lines = _tensors_of(inputs[-1], "_dense" if like == "_kind" else like) if op.variadic else []
+    lines += [f"if {unlike}:", "    raise TypeError"] if (unlike := _unlike(op, inputs, like, first)) else []
     operands, recorded = ", ".join([*inputs[:-1], f"*{inputs[-1]}"] if op.variadic else passed), record
     if kernel:
         typed = "{'scalar': other}" if attrs else "{}"
@@ -214,8 +215,9 @@ def _fast_path(
             lines += [f"if tensor._base is not None or {_is_given(op)}:", "    tensor = _own_memory(tensor)"]
         lines += [f"result = _new({dense})", f"result._data, result._ctx, result._entry = tensor, {first}._ctx, None"]
     guard = "not _state.training and " if op.train and not op.composite else ""
+    given = "out is None and " if "out" not in op.inputs else ""  # which parts of gradients read
     return [
-        f"    if _direct and out is None and {guard}(not _busy or _state.tracer is None):",
+        f"    if _direct and {given}{guard}(not _busy or _state.tracer is None):",
         "        try:",
         *(f"            {line}" for line in lines),
         "        except _FALLBACK_ERRORS:",
@@ -224,6 +226,17 @@ def _fast_path(
         "            if _busy and _state.recording:",
         f"                _attach({recorded}, {typed}, ({operands},), {'result' if several else '(result,)'})",
         f"            return {'result if len(result) > 1 else result[0]' if several else 'result'}",
+    ]
+
+
+def _tensors_of(arrays: str, kind: str) -> list[str]:
+    """Lines that take the tensors of arrays of one class; a loop, for a set of classes and a list take twice as long."""
+    return [
+        "_tensors = []",
+        f"for x in {arrays}:",
+        f"    if type(x) is not {kind}:",
+        "        raise TypeError",
+        "    _tensors.append(x._data)",
     ]
 
 
@@ -240,7 +253,7 @@ def _unlike(op: Operator, inputs: Sequence[str], like: str, first: str) -> str:
     """
     whole = [f"not {first}._data.is_floating_point()"] * op.real
     if op.variadic:
-        return " or ".join([f"{{*map(type, {inputs[-1]})}} != {{{'_dense' if like == '_kind' else like}}}", *whole])
+        return " or ".join([f"not {inputs[-1]}", *whole])
     dense, checked, parts = "_dense", inputs, []
     if inputs[0] == "self":  # of an infix method, which has looked
         return ""

@@ -66,17 +66,18 @@ def _enter(name: str, aliases: tuple[str, ...] = ()) -> Operator:
 
 
 def _bound(kernel: Callable[..., Any], attrs: Namespace, name: str) -> Callable[..., Any]:
-    """A reduction with its attributes, which remembers the axes for each number of them."""
+    """A reduction with its attributes, which remembers for each number of axes which go, and whether one is left."""
     axis, exclude, keepdims = attrs.axis, attrs.exclude, attrs.keepdims
-    known: dict[int, tuple[int, ...]] = {}
+    known: dict[int, tuple[tuple[int, ...], bool]] = {}
 
     def run(data: Tensor) -> Tensor:
         n = data.dim()
-        axes = known.get(n)
-        if axes is None:
-            axes = known[n] = reduction_axes(axis, exclude, n, name)
+        if n not in known:
+            axes = reduction_axes(axis, exclude, n, name)
+            known[n] = axes, bool(n) and (keepdims or len(axes) < n)
+        axes, left = known[n]
         result = kernel(data, axes, keepdims)
-        return result if result.dim() else result.resize_(1)  # half the time of a new axis; nothing else holds it
+        return result if left else result.resize_(1)  # half the time of a new axis; nothing else holds it
 
     return run
 
@@ -195,7 +196,9 @@ def _enter_place(name: str) -> Operator:
         if axis is None:
             index = kernel(kernels.shape.reshape(data, (data.numel(),)), 0, False, data.dtype)
             return index.reshape((1,) * data.dim() if keepdims else (1,))
-        return at_least_one_axis(kernel(data, normal_axis(axis, data.dim(), name), keepdims, data.dtype))
+        n = data.dim()
+        index = kernel(data, normal_axis(axis, n, name), keepdims, data.dtype)
+        return index if n > 1 else at_least_one_axis(index)
 
     positions.__doc__ = (
         f"The index of the {name[3:]}imum along an axis (of the flat data by default), in the data's type."

@@ -217,8 +217,10 @@ class Operator(Facts):
         )
 
     def _owner(self, inputs: Sequence[Any]) -> Any:
-        owner = next((x for x in inputs if x is not None), None)
-        if owner is None:
+        for owner in inputs:  # the first one, nearly always
+            if owner is not None:
+                break
+        else:
             raise TypeError(f"{self.name} needs at least one array; none was given")
         if not hasattr(owner, "_apply_operator"):
             raise self.no_array(inputs)
@@ -363,9 +365,13 @@ class Operator(Facts):
 
     def heads_read(self, count: int) -> Sequence[int]:
         """Which of the incoming gradients the rule of an operator of several outputs looks at."""
-        if self.user_rule is not None or any(kind == "heads" for kind, _ in self.reads):
-            return range(count)
-        return [i for kind, i in self.reads if kind == "head"]
+        found: list[int] = []
+        for kind, i in self.reads:
+            if kind == "heads":
+                return range(count)
+            if kind == "head":
+                found.append(i)
+        return found if self.user_rule is None else range(count)
 
     @property
     def has_words(self) -> bool:

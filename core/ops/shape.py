@@ -259,12 +259,19 @@ def _dynamic_reshape_gradient(head: Value, data_shape: tuple[int, ...]) -> Gradi
 @operator("transpose", shape=TRANSPOSE, unnamed=True)
 def transpose(data: Tensor, *, axes: Shape = ()) -> Tensor:
     """The axes in another order, reversed by default; they are counted from the front."""
+    order = _order(axes, data.dim())
+    return _square(data, axes) if order is None else K.permute(data, order)
+
+
+@functools.lru_cache(4096)
+def _order(axes: tuple[int, ...], ndim: int) -> tuple[int, ...] | None:
+    """The axes as they are to lie; None where one of them is named twice."""
     if any(a < 0 for a in axes):
         raise MXNetError(f"transpose: axes {axes} do not fit; negative axes are not accepted")
-    if axes and len(axes) != data.dim():
-        raise MXNetError(f"transpose: {len(axes)} axes given for an array of {data.dim()}")
-    order = normal_axes(axes, data.dim(), "transpose") if axes else tuple(range(data.dim()))[::-1]
-    return K.permute(data, order) if len(set(order)) == len(order) else _square(data, axes)
+    if axes and len(axes) != ndim:
+        raise MXNetError(f"transpose: {len(axes)} axes given for an array of {ndim}")
+    order = normal_axes(axes, ndim, "transpose") if axes else tuple(range(ndim))[::-1]
+    return order if len(set(order)) == len(order) else None
 
 
 def _square(matrix: Tensor, axes: tuple[int, ...]) -> Tensor:

@@ -19,11 +19,11 @@ def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = 
     if transpose_b:
         b = b.mT
     axes = b.dim()
-    if axes == 2 and a.numel() >= 4096 and reorders(a, b):
-        return onednn._linear_pointwise.default(_row_major(a), b.mT, None, "none", [], "none")
-    if axes == 2 and a.dim() == 2:
-        return torch.mm(a, b)
-    if axes == 3 and a.dim() == 3 and a.shape[0] == b.shape[0]:
+    if axes == 2:
+        if a.numel() >= 4096 and reorders(a, b):
+            return onednn._linear_pointwise.default(_row_major(a), b.mT, None, "none", [], "none")
+        return torch.mm(a, b) if a.dim() == 2 else torch.matmul(a, b)
+    if axes == 3 and a.dim() == 3 and len(a) == len(b):
         return torch.bmm(a, b)
     return torch.matmul(a, b)
 

@@ -33,7 +33,7 @@ FAST: dict[str, Callable] = {
     "gelu_grad0": lambda dy, x: aten.gelu_backward.default(dy, x),
     "gelu_tanh": lambda x: aten.gelu.default(x, approximate="tanh"),
     "gelu_tanh_grad0": lambda dy, x: aten.gelu_backward.default(dy, x, approximate="tanh"),
-    "silu": lambda x: aten.silu.default(x),
+    "silu": _bindings.silu,
     "hard_swish": _bindings.hardswish,
     "hard_gate": _bindings.hardsigmoid,
     "relu6": _bindings.relu6,
@@ -43,7 +43,7 @@ FAST: dict[str, Callable] = {
     "softrelu_grad0": lambda dy, x: aten.softplus_backward.default(dy, x, 1, 20),
     "leaky_relu": _bindings.leaky_relu,
     "leaky_relu_grad0": lambda dy, x, slope: aten.leaky_relu_backward.default(dy, x, slope, False),
-    "elu": lambda x, slope: aten.elu.default(x, slope),
+    "elu": _bindings.elu,
     "elu_grad0": lambda dy, x, out, slope: aten.elu_backward.default(dy, slope, 1, 1, True, out),
     "square": torch.square,
     "clip": torch.clamp,
@@ -54,7 +54,7 @@ FAST: dict[str, Callable] = {
 }
 _OPERATORS: dict[str, Callable] = {
     "neg": operator.neg, "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
-    "pow": operator.pow,
+    "pow": torch.pow,
 }  # fmt: skip
 _BOTH = Expr("input", 0), Expr("input", 1)
 

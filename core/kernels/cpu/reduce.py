@@ -11,7 +11,7 @@ from torch import Tensor
 from core.base import MXNetError
 from core.kernels.contracts.rules import need_elements
 from core.kernels.cpu._half import HALF, accumulator
-from core.kernels.cpu._numpy import NUMPY, is_ahead
+from core.kernels.cpu._numpy import FEW, NUMPY
 
 
 def sum(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | None = None) -> Tensor:
@@ -19,7 +19,7 @@ def sum(x: Tensor, axes: tuple[int, ...], keepdims: bool, dtype: torch.dtype | N
         return _copy(x, dtype or x.dtype)
     if dtype is None:
         if x.is_floating_point():  # the shorter calls
-            return torch.sum(x, axes, keepdims) if keepdims or len(axes) < x.dim() else torch.sum(x)
+            return torch.sum(x, axes, keepdims) if keepdims or len(axes) < x.dim() else x.sum()
         dtype = x.dtype
     return torch.sum(x, axes, keepdim=keepdims, dtype=dtype)
 
@@ -137,7 +137,7 @@ def _argextremum(positions, reduction, name: str, x: Tensor, axis: int, keepdims
     if not x.numel():
         need_elements(name, x, (axis,))
     if axis == x.dim() - 1 and x.dtype is not torch.bool:
-        if dtype in NUMPY and x.dtype in NUMPY and is_ahead(x, 0) and x.is_contiguous():
+        if dtype in NUMPY and x.dtype in NUMPY and torch.get_num_threads() <= FEW and x.is_contiguous():
             find = getattr(x.numpy(), name)
             return torch.from_numpy(np.asarray(find(axis, keepdims=True) if keepdims else find(axis), NUMPY[dtype]))
         index = positions(x, axis, keepdims)
