@@ -19,6 +19,8 @@ __all__ = [  # noqa: F822  get_symbol and NDArray are late names
     "is_recording", "is_tracked", "is_training", "mark_variables", "pause", "predict_mode", "record", "set_recording",
     "set_training", "state", "train_mode", "written",
 ]  # fmt: skip
+# Of these, what the rest of the library uses, and completion keeps to itself
+_OF_THE_LIBRARY = {"Application", "Leaf", "Scope", "attach", "busy", "engage", "is_tracked", "state", "written"}
 
 GRAD_REQS = ("write", "add", "null")
 
@@ -145,9 +147,9 @@ def mark_variables(variables, gradients, grad_reqs="write") -> None:
 
 
 def backward(heads, head_grads=None, retain_graph: bool = False, train_mode: bool = True) -> None:
-    """Computes the gradients of `heads` with respect to every marked array and stores them there.
+    """Computes the gradients of outputs, `heads`, with respect to every marked array and stores them there.
 
-    head_grads: gradients with respect to the heads, None for ones. Without `retain_graph` the tape is freed.
+    head_grads: gradients with respect to these outputs, None for ones. Without `retain_graph` the tape is freed.
 
     >>> x = nd.array([1, 2])
     >>> x.attach_grad()
@@ -176,7 +178,7 @@ def backward(heads, head_grads=None, retain_graph: bool = False, train_mode: boo
 
 
 def grad(heads, variables, head_grads=None, retain_graph=None, create_graph: bool = False, train_mode: bool = True):
-    """The gradients of `heads` with respect to `variables`, as new arrays; nothing is stored.
+    """The gradients of outputs, `heads`, with respect to `variables`, as new arrays; nothing is stored.
 
     With `create_graph` the result can be differentiated again. `retain_graph` defaults to `create_graph`.
     The result is a list, also for a single variable.
@@ -228,7 +230,14 @@ def _head_gradients(heads, head_grads) -> list:
     else:
         given = head_grads if isinstance(head_grads, (list, tuple)) else [head_grads]
     if len(given) != len(heads):
-        raise ValueError(f"{len(heads)} arrays, but {len(given)} gradients in head_grads")
+        raise ValueError(
+            f"{len(heads)} outputs, but {len(given)} gradients in head_grads: one for each, or None for ones"
+        )
+    for output, gradient in zip(heads, given, strict=True):
+        if gradient is not None and gradient.size != output.size:
+            raise MXNetError(
+                f"an output gradient of shape {gradient.shape} does not fit the output, whose shape is {output.shape}"
+            )
     return [h.ones_like() if g is None else g for h, g in zip(heads, given, strict=True)]
 
 
@@ -292,3 +301,7 @@ def _attach_function(function: Function, inputs: Sequence, outputs: Sequence) ->
 
 def __getattr__(name: str):
     return late_names.find(__name__, name)
+
+
+def __dir__():
+    return [name for name in __all__ if name not in _OF_THE_LIBRARY]

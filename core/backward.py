@@ -34,7 +34,7 @@ def run(
             entry = getattr(head, "_aside", None)
         if entry is None:
             raise MXNetError(
-                "cannot differentiate: a head is not in a recorded computation. Compute it inside autograd.record() "
+                "cannot differentiate: this array is not in a recorded computation. Compute it inside autograd.record() "
                 "from arrays with attach_grad()"
             )
         if type(entry) is tuple:

@@ -7,6 +7,7 @@ import math
 import sys
 import time
 
+from core import late_names
 from core.model import save_checkpoint
 
 
@@ -101,3 +102,7 @@ class LogValidationMetricsCallback:
     def __call__(self, param):
         for name, value in param.eval_metric.get_name_value() if param.eval_metric else ():
             logging.info("Epoch[%d] Validation-%s=%f", param.epoch, name, value)
+
+
+def __dir__():
+    return late_names.defined(globals())

@@ -12,3 +12,7 @@ def __getattr__(name: str):
     if name.startswith("_"):
         raise AttributeError(name)
     return getattr(_samplers, name)
+
+
+def __dir__():
+    return sorted({*dir(_samplers), *__all__})

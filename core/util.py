@@ -340,3 +340,7 @@ def makedirs(d: str) -> None:
 
 def __getattr__(name: str):
     return late_names.find(__name__, name)
+
+
+def __dir__():
+    return late_names.offered(globals(), ("set_check_values", "is_check_values", "default_array", "numpy_fallback"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 
+from core import late_names
 from core.extras import load
 from core.graph.ir import Node, Value, Variable
 from core.symbol import Symbol, graph
@@ -126,3 +127,7 @@ def _types(symbol: Symbol, given) -> dict[Value, str]:
 
 def _label(node: Node | Variable) -> str:
     return node.name if node.op is None or node.op.label is None else node.op.label(node.attrs)
+
+
+def __dir__():
+    return late_names.defined(globals())

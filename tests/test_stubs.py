@@ -94,6 +94,11 @@ NAMESPACES = (
     "core core.ndarray core.symbol core.numpy core.numpy_extension core.optimizer gluon gluon.nn gluon.rnn gluon.data "
     "gluon.data.vision gluoncv gluoncv.model_zoo gluonnlp gluonnlp.data"
 ).split()
+# Modules of which `dir` is asked alone: they are read as they are, without a stub, or have one of other names.
+ASKED = (
+    "autograd callback image initializer io lr_scheduler metric ndarray.random optimizer random recordio test_utils util "
+    "visualization"
+).split()
 
 
 @pytest.mark.parametrize("module", NAMESPACES)
@@ -109,6 +114,14 @@ def test_completion_offers_neither_private_nor_imported_names(module):
     if "__dir__" in vars(namespace):
         assert not [name for name in dir(namespace) if name[0] == "_" and name[:2] != "__"]
         assert not [name for name in dir(namespace) if is_foreign(getattr(namespace, name, None))]
+
+
+@pytest.mark.parametrize("module", [f"core.{name}" for name in ASKED] + ["gluon.loss", "gluon.rnn", "gluoncv.utils"])
+def test_dir_shows_what_users_use(module):
+    namespace = importlib.import_module(module)
+    shown = [name for name in dir(namespace) if name[:2] != "__"]
+    assert shown and all(getattr(namespace, name, None) is not None for name in shown)
+    assert not [name for name in shown if name[0] == "_" or is_foreign(getattr(namespace, name))]
 
 
 def is_foreign(value):

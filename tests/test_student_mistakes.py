@@ -30,6 +30,14 @@ def network():
     return net
 
 
+def recorded():
+    """A result of (2, 2) on the tape."""
+    x = nd.ones((2, 2))
+    x.attach_grad()
+    with autograd.record():
+        return x * 2
+
+
 def parameters():
     return network().collect_params()
 
@@ -194,6 +202,11 @@ MISTAKES = {
     ),
     "decord": (no_decord, "videos by PyAV, which `pip install 'gluon-triton[video]'` installs"),
     "unknown metric": (lambda: mx.metric.create("acuracy"), "Did you mean 'accuracy'?"),
+    "backward without record": (lambda: network()(nd.ones((2, 3, 8, 8))).sum().backward(), "Compute it inside autograd.record()"),
+    "gradient of another shape": (
+        lambda: recorded().backward(nd.ones((3, 3))),
+        "an output gradient of shape (3, 3) does not fit the output, whose shape is (2, 2)",
+    ),
 }  # fmt: skip
 
 

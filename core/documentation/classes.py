@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 
+from core import late_names
 from core.documentation import block, item, sections
 from core.signatures import spelled_out
 
@@ -27,7 +28,10 @@ class Docstring:
 
 
 def complete(namespace: dict) -> None:
-    """Has the docstrings of our public classes in a namespace tell their arguments."""
+    """Shows users what a namespace has: the docstrings of our public classes tell their arguments, and `dir` leaves out
+    what is private or imported.
+    """
+    namespace.setdefault("__dir__", lambda: late_names.offered(namespace))
     for name, value in namespace.items():
         if isinstance(value, type) and not name.startswith("_") and not issubclass(value, BaseException):
             source = vars(value).get("__doc__")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core import dispatch, random_keys, writes
+from core import dispatch, late_names, random_keys, writes
 from core.base import MXNetError
 from core.ndarray.draws import check_trials, named, numbers_only, sample, successes
 from core.ndarray.functions import array
@@ -211,3 +211,7 @@ def __getattr__(name: str):
     if op is None:
         raise AttributeError(f"nd.random has no function {name!r}")
     return dispatch.operator_function(op, NDArray)
+
+
+def __dir__():
+    return late_names.defined(globals())

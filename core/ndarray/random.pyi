@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 def bernoulli(
     prob: Any = 0.5, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, **kwargs: Any
 ) -> Any: ...

@@ -69,7 +69,8 @@ def _apart(function):
 
 def __dir__():
     functions = importlib.import_module("core.numpy.functions")
-    return late_names.offered({**vars(functions), **globals()}, _SUBMODULES)
+    shown = {name: value for name, value in vars(functions).items() if not isinstance(value, (dict, set, list, tuple))}
+    return late_names.offered({**shown, **globals()}, _SUBMODULES)
 
 
 __all__ = ["array", "empty", "ndarray"]

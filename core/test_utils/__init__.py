@@ -14,6 +14,7 @@ import time
 import numpy as np
 
 import core as mx
+from core import late_names
 from core.context import Context, current_context
 from core.ndarray import array
 from core.runtime import Features
@@ -122,3 +123,7 @@ from core.test_utils.symbols import (
 from core.util import getenv, setenv, use_np, use_np_default_dtype
 
 __all__ = [name for name in dir() if not name.startswith("_")]
+
+
+def __dir__():
+    return late_names.offered(globals())
