@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import numpy as onp
 
-from core import autograd, dispatch, storage
+from core import autograd, kernels, storage
 from core.context import Context
 from core.dtypes import dtype_name
 from core.ndarray.ndarray import NDArray
 from core.ndarray.ndarray import array as dense_array
-from core.ops.registry import TABLE
 
 
 def rows_of(array_: NDArray, rows: NDArray) -> NDArray:
     """Rows by their numbers (any shape), as a dense array; those that a row-sparse array does not store are zero."""
-    shape, found = (*rows.shape, *array_.shape[1:]), None
+    if not rows.size or (array_.stype == "row_sparse" and not len(array_.indices)):
+        shape = *rows.shape, *array_.shape[1:]
+        return NDArray._wrap(storage.zeros(shape, dtype_name(array_.dtype), array_._ctx), array_._ctx)
+    found = None
+    if array_.stype == "row_sparse":
+        if not array_._full():
+            places, found = array_._places(rows)
+            rows = row_index(places, array_._ctx)
+        array_ = array_.data
+    source = array_._data
+    taken = kernels.index.take(source, kernels.index.clipped(rows._data, source.shape[0]), 0)
+    result = NDArray._wrap(taken, array_._ctx)
+    if found is None or found.all():
+        return result
     with autograd.pause(train_mode=autograd.is_training()):
-        if not rows.size or (array_.stype == "row_sparse" and not len(array_.indices)):
-            return NDArray._wrap(storage.zeros(shape, dtype_name(array_.dtype), array_._ctx), array_._ctx)
-        if array_.stype == "row_sparse":
-            if not array_._full():
-                places, found = array_._places(rows)
-                rows = row_index(places, array_._ctx)
-            array_ = array_.data
-        taken = dispatch.launch(TABLE["take"], [array_, rows], TABLE["take"].parse({}), NDArray)
-        if found is None or found.all():
-            return taken
-        kept = dense_array(found.reshape(*found.shape, *(1,) * (len(shape) - found.ndim)), array_._ctx, taken.dtype)
-        return taken * kept
+        room = found.reshape(*found.shape, *(1,) * (taken.dim() - found.ndim))
+        return result * dense_array(room, array_._ctx, result.dtype)
 
 
 def set_rows(array_: NDArray, rows: NDArray, values: NDArray) -> None:
@@ -44,18 +46,22 @@ def set_rows(array_: NDArray, rows: NDArray, values: NDArray) -> None:
             rows = row_index(places, array_._ctx)
         array_ = array_.data
     target = array_._data
-    target[rows._data] = values._data
+    target.index_copy_(0, rows._data, values._data)
     autograd.written(target)
 
 
 def distinct(numbers_: onp.ndarray) -> onp.ndarray:
     """The different numbers of an array, ascending."""
-    ascending = onp.sort(numbers_, axis=None)
-    return ascending[onp.append(True, ascending[1:] != ascending[:-1])[: ascending.size]]
+    ascending = numbers_.flatten()
+    ascending.sort()
+    first = onp.ones(ascending.size, bool)
+    onp.not_equal(ascending[1:], ascending[:-1], out=first[1:])
+    return ascending[first]
 
 
 def row_index(values, ctx: Context) -> NDArray:
-    return dense_array(onp.asarray(plain(values)).astype(onp.int64), ctx, "int64")
+    """Numbers of rows as an int64 array of its own."""
+    return NDArray._wrap(storage.from_numpy(onp.array(plain(values), onp.int64), None, ctx, copy=False), ctx)
 
 
 def on_host(indices: NDArray) -> onp.ndarray:

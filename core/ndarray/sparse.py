@@ -163,8 +163,9 @@ class BaseSparseNDArray(NDArray):
             raise MXNetError(
                 f"cannot write an array of shape {value.shape} to a {self.stype} array of shape {self._shape}"
             )
-        moved = value.tostype(self.stype).astype(self.dtype, copy=False).as_in_context(self._ctx)
-        self._parts = moved._parts if value.stype == "default" else tuple(part.copy() for part in moved._parts)
+        if value.stype != self.stype or value.dtype != self.dtype or value._ctx != self._ctx:
+            value = value.tostype(self.stype).astype(self.dtype, copy=False).as_in_context(self._ctx)
+        self._parts = tuple([NDArray._wrap(part._data.clone(), self._ctx) for part in value._parts])
 
     def _receive(self, value: NDArray | None, req: str) -> None:
         """Takes over a gradient (None: zero), or adds it for `req` "add"."""

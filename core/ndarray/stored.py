@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from core import dispatch, storage
+from core import dispatch, kernels, storage
 from core.autograd import is_recording, pause
 from core.ndarray.ndarray import NDArray, array
-from core.ndarray.rows import distinct, row_index, rows_of
+from core.ndarray.rows import distinct, on_host, row_index, rows_of
 from core.ndarray.sparse import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, zeros
 from core.ops.registry import TABLE, F, tell
 from core.tape import attach_rule, is_tracked, state
@@ -56,11 +56,14 @@ def lookup_gradient(head: NDArray, data: NDArray, shape: tuple[int, ...]) -> NDA
     """
     if is_recording() or state.tracer is not None or type(head) is not NDArray:
         return F._embedding_grad(head, data, shape=shape)
-    named = np.clip(data.asnumpy().astype(np.int64), 0, shape[0] - 1)
+    named = on_host(data).astype(np.int64)
     stored = distinct(named)
-    where = row_index(np.searchsorted(stored, named), head._ctx)
-    rows = F._embedding_grad(head, where, shape=(len(stored), *shape[1:]))
-    return RowSparseNDArray._of((rows, row_index(stored, head._ctx)), shape, head._ctx)
+    if stored.size and (stored[0] < 0 or stored[-1] >= shape[0]):
+        named = named.clip(0, shape[0] - 1)
+        stored = distinct(named)
+    where = row_index(stored.searchsorted(named), head._ctx)
+    rows = kernels.index.embedding_grad(head._data, where._data, (len(stored), *shape[1:]))
+    return RowSparseNDArray._of((NDArray._wrap(rows, head._ctx), row_index(stored, head._ctx)), shape, head._ctx)
 
 
 def keep_zeros(op, array_: BaseSparseNDArray, attrs: dict):
