@@ -1,11 +1,13 @@
-"""How costs grow with the work: time at several sizes, and the exponent between them.
+"""How costs grow with the work: time at several sizes, the exponent between them, and what the largest may take.
 
     python scripts/benchmarks/growth.py [NAME ...] [--quick]
 
 Each row is a cost with its law: the exponent that it is to stay at or below between the two largest sizes (1: the cost
-grows as the work does). Times are of this process's CPU, the best of a few rounds, so that other programs of the
-machine disturb them little; rows in megabytes count what the process holds at most beyond what it held before. Rows
-above their law end in "!"; the program then ends with exit code 1.
+grows as the work does). Some have a bar besides: seconds or megabytes at the largest size, or a share of what another
+way takes, which is measured in turns (PyTorch's attention, a dense gradient, bytes that are only written). Times are of
+this process's CPU, so that other programs of the machine disturb them little, but for those that wait for a disk; the
+best of a few rounds. Rows in megabytes count what the process holds at most beyond what it held before. Rows above
+their law or bar end in "!"; the program then ends with exit code 1.
 """
 
 from __future__ import annotations
@@ -32,59 +34,101 @@ import core as mx
 import gluon
 import gluonnlp
 from core import autograd, heap, nd
+from scripts.benchmarks.table import report
+from scripts.common.record import LOGS
 
 CLASSES = 80
 # What an exponent may be above its law: caches hold small work, and not large work.
 MARGIN = 0.5
 NOTHING = 1e-2  # seconds or megabytes
+ROUNDS = 3
+
+Measure = Callable[[int], Callable[[], object]]
 
 
 @dataclasses.dataclass
 class Cost:
-    """A cost at sizes: `measure(size)` prepares the work, and gives a function whose time counts; memory: its peak does."""
+    """A cost at sizes: `measure(size)` prepares the work, and gives a function whose time counts; memory: its peak does.
+
+    bar: what the cost may be at the sizes from `since` on (by default at the largest), in seconds, in megabytes, or as
+    a share of `reference`'s. waits: whether time passes that the processor is not busy.
+    """
 
     name: str
     law: float
     sizes: Sequence[int]
-    measure: Callable[[int], Callable[[], object]]
+    measure: Measure
     memory: bool = False
+    bar: float = math.inf
+    reference: Measure | None = None
+    since: int = 0
+    waits: bool = False
+
+    def bar_text(self) -> str:
+        if self.bar == math.inf:
+            return ""
+        return f"{self.bar:g}" if self.reference else f"{self.bar:g} MB" if self.memory else f"{self.bar:g} s"
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"rows: {', '.join(COSTS)} (default: all)")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the sizes, one round")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the sizes, one round, no bars and no log")
+    parser.add_argument("--logs", type=Path, default=LOGS, help="folder for the log and the JSON (default: logs)")
     args = parser.parse_args(argv)
     unknown = set(args.names) - set(COSTS)
     if unknown:
         parser.error(f"no such rows: {', '.join(sorted(unknown))}; there are {', '.join(COSTS)}")
-    above = [not show(COSTS[name], args.quick) for name in args.names or COSTS]
-    return int(any(above) and not args.quick)
+    rows = [show(COSTS[name], args.quick) for name in args.names or COSTS]
+    if not args.quick:
+        report("growth", "Costs at sizes, exponents between them, and bars at the largest", rows, args.logs)
+    return int(not args.quick and any(row["kept"] == "no" for row in rows))
 
 
-def show(cost: Cost, quick: bool) -> bool:
-    """Prints a row; whether it keeps its law."""
-    sizes = [max(2, size // 10) for size in cost.sizes] if quick else cost.sizes
-    values = [peak(cost.measure(size)) if cost.memory else seconds(cost.measure(size), quick) for size in sizes]
-    slopes = [exponent(*pair) for pair in zip(sizes, sizes[1:], values, values[1:])]
-    kept = slopes[-1] <= cost.law + MARGIN or values[-1] < NOTHING
-    cells = ", ".join(
-        f"{size:,}: {value:,.1f} MB" if cost.memory else f"{size:,}: {value:.4f} s"
-        for size, value in zip(sizes, values)
-    )
-    exponents = " ".join(f"{slope:.2f}" for slope in slopes)
-    print(f"{cost.name:28} {cells}; exponents {exponents} (law {cost.law:g}){'' if kept else ' !'}", flush=True)
-    return kept
+def show(cost: Cost, quick: bool) -> dict:
+    """Prints a row; returns it."""
+    sizes = [max(2, size // 10) for size in cost.sizes] if quick else list(cost.sizes)
+    found = [measured(cost, size, 1 if quick else ROUNDS) for size in sizes]
+    values = [own for own, _ in found]
+    slope = exponent(*sizes[-2:], *values[-2:])
+    shares = [own / other for own, other in found if other is not None]
+    held = [v for size, v in zip(sizes, shares or values) if size >= (cost.since or sizes[-1])]
+    kept = slope <= cost.law + MARGIN or values[-1] < NOTHING
+    row = {
+        "cost": cost.name,
+        "sizes": ", ".join(f"{size:,}" for size in sizes),
+        "s or MB": ", ".join(f"{v:,.1f} MB" if cost.memory else f"{v:.4g} s" for v in values),
+        "exponent": slope,
+        "law": cost.law,
+        "over the other way": ", ".join(f"{share:.3g}" for share in shares),
+        "bar": cost.bar_text(),
+        "kept": "yes" if kept and (quick or max(held) <= cost.bar) else "no",
+    }
+    print(*row.values(), sep="  ", flush=True)
+    return row
+
+
+def measured(cost: Cost, size: int, rounds: int) -> tuple[float, float | None]:
+    """What the cost is, and what it is the other way, where there is one: measured in turns."""
+    if cost.memory:
+        return peak(cost.measure(size)), None
+    timer = time.perf_counter if cost.waits else time.process_time
+    ways = [cost.measure(size)] + ([cost.reference(size)] if cost.reference else [])
+    turns = [[seconds(work, timer) for work in ways] for _ in range(rounds)]
+    own, *other = map(min, zip(*turns))
+    return own, other[0] if other else None
+
+
+def seconds(work: Callable, timer: Callable[[], float]) -> float:
+    """Time of a call, without the garbage collector, as `timeit` measures; of many where one takes next to no time."""
+    once = timeit.timeit(work, nd.waitall, timer=timer, number=1)
+    count = int(min(50, max(1, NOTHING / max(once, 1e-6))))
+    return once if count == 1 else timeit.timeit(work, nd.waitall, timer=timer, number=count) / count
 
 
 def exponent(small: float, large: float, first: float, second: float) -> float:
     """p where the cost is size ** p between two sizes; costs of nothing count as a ten-thousandth."""
     return math.log(max(second, 1e-4) / max(first, 1e-4)) / math.log(large / small)
-
-
-def seconds(work: Callable, quick: bool) -> float:
-    """CPU time of the quickest round, without the garbage collector, as `timeit` measures."""
-    return min(timeit.repeat(work, nd.waitall, number=1, repeat=1 if quick else 3, timer=time.process_time))
 
 
 def peak(work: Callable) -> float:
@@ -182,42 +226,115 @@ def saved(count: int) -> Callable:
     return work
 
 
-def attention(hybridized: bool) -> Callable[[int], Callable]:
-    """A step, forward and backward, of gluonnlp's attention of 2 heads, of which nobody looks at the weights."""
+def written(count: int) -> Callable:
+    """As many bytes, which are only written, and are on the disk then."""
+    block, folder = bytes(1 << 20), tempfile.TemporaryDirectory()
 
-    def measure(length: int) -> Callable:
-        units = 2 * 64
-        base = gluonnlp.model.DotProductAttentionCell()
-        cell = gluonnlp.model.MultiHeadAttentionCell(base, units, units, units, num_heads=2)
-        cell.initialize()
-        cell.hybridize(hybridized)
-        x = nd.random.normal(shape=(1, length, units))
-        x.attach_grad()
+    def work():
+        with open(f"{folder.name}/bytes", "wb") as file:
+            for _ in range(2 * count):
+                file.write(block)
+            file.flush()
+            os.fsync(file.fileno())
+
+    return work
+
+
+def lookup(sparse: bool) -> Measure:
+    """A step of SGD on 32 rows of 16 columns."""
+
+    def measure(words: int) -> Callable:
+        net = gluon.nn.Embedding(words, 16, sparse_grad=sparse)
+        net.initialize()
+        trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+        ids = nd.array(np.random.RandomState(0).randint(0, words, 32))
 
         def work():
             with autograd.record():
-                read, _ = cell(x, x, x)
-            read.backward()
+                rows = net(ids)
+            rows.backward()
+            trainer.step(1)
 
+        work()
         return work
 
     return measure
 
 
+UNITS, HEADS = 128, 2
+
+
+def cell_of(hybridized: bool) -> gluonnlp.model.MultiHeadAttentionCell:
+    base = gluonnlp.model.DotProductAttentionCell()
+    cell = gluonnlp.model.MultiHeadAttentionCell(base, UNITS, UNITS, UNITS, num_heads=HEADS)
+    cell.initialize()
+    cell.hybridize(hybridized)
+    return cell
+
+
+def attention(hybridized: bool, first: bool = False) -> Measure:
+    """A step, forward and backward, of gluonnlp's attention, of which nobody looks at the weights; first: of a new cell."""
+
+    def measure(length: int) -> Callable:
+        kept = cell_of(hybridized)
+        x = nd.random.normal(shape=(1, length, UNITS))
+        x.attach_grad()
+
+        def work():
+            cell = cell_of(hybridized) if first else kept
+            with autograd.record():
+                read, _ = cell(x, x, x)
+            read.backward()
+
+        if not first:
+            work()
+        return work
+
+    return measure
+
+
+def attention_of_torch(length: int) -> Callable:
+    import torch
+    from torch.nn.functional import linear, scaled_dot_product_attention
+
+    x = torch.randn(1, length, UNITS, requires_grad=True)
+    weights = [torch.randn(UNITS, UNITS, requires_grad=True) for _ in range(3)]
+
+    def work():
+        split = [linear(x, w).view(1, length, HEADS, -1).transpose(1, 2) for w in weights]
+        read = scaled_dot_product_attention(*split).transpose(1, 2).reshape(1, length, UNITS)
+        read.backward(torch.ones_like(read))
+
+    work()
+    return work
+
+
 COSTS = {
     cost.name: cost
     for cost in (
-        Cost("box_nms", 1.5, (10_000, 30_000, 100_000), suppression),
+        Cost("box_nms", 1.5, (10_000, 30_000, 100_000), suppression, bar=1),
         Cost("bind", 1, (1_000, 10_000, 40_000), bind),
         Cost("step", 1, (1_000, 10_000), step),
-        Cost("vocab", 1, (10_000, 100_000, 1_000_000), vocabulary),
-        Cost("vocab_to_json", 1, (10_000, 100_000, 1_000_000), vocabulary_json),
-        Cost("vocab_from_json", 1, (10_000, 100_000, 1_000_000), vocabulary_from_json),
-        Cost("save_memory", 0, (128, 512), saved, memory=True),
-        Cost("attention", 2, (2048, 8192), attention(False)),
-        Cost("attention_hybridized", 2, (2048, 8192), attention(True)),
+        Cost(
+            "sparse_embedding",
+            1,
+            (1_000, 10_000, 100_000, 1_000_000),
+            lookup(True),
+            bar=1,
+            reference=lookup(False),
+            since=10_000,
+        ),
+        Cost("vocab", 1, (10_000, 100_000, 1_000_000), vocabulary, bar=1),
+        Cost("vocab_to_json", 1, (10_000, 100_000, 1_000_000), vocabulary_json, bar=1),
+        Cost("vocab_from_json", 1, (10_000, 100_000, 1_000_000), vocabulary_from_json, bar=1),
+        Cost("save", 1, (128, 512), saved, bar=1.5, reference=written, waits=True),
+        Cost("save_memory", 0, (128, 512), saved, memory=True, bar=64),
+        Cost("attention", 2, (2048, 8192), attention(False), bar=1.2, reference=attention_of_torch),
+        Cost("attention_hybridized", 2, (2048, 8192), attention(True), bar=1.2, reference=attention_of_torch),
+        Cost("attention_first_call", 2, (2048, 8192), attention(True, True), bar=1.2, reference=attention_of_torch),
         Cost("attention_memory", 1, (2048, 8192), attention(False), memory=True),
         Cost("attention_hybridized_memory", 1, (2048, 8192), attention(True), memory=True),
+        Cost("attention_first_call_memory", 1, (2048, 8192), attention(True, True), memory=True),
     )
 }
 
