@@ -411,7 +411,12 @@ class Trainer:
         self._updaters[0].save(fname, dump_optimizer=True)
 
     def load_states(self, fname):
-        """Reads a file of `save_states`, or one that MXNet wrote."""
+        """Reads a file of `save_states`, or one that MXNet wrote.
+
+        As in MXNet the optimizer of the file takes the place of this one, with its counts of updates, its rate and its
+        schedule: training goes on where it was left. For another schedule, say of a second phase, set
+        `trainer.optimizer.lr_scheduler` afterwards; the counts of updates go on from those of the file.
+        """
         self._refuse_states()
         if not self._kv_initialized:
             self._init_kvstore()

@@ -104,7 +104,7 @@ def show(cost: Cost, quick: bool) -> dict:
         "bar": cost.bar_text(),
         "kept": "yes" if kept and (quick or max(held) <= cost.bar) else "no",
     }
-    print(*row.values(), sep="  ", flush=True)
+    print(*[f"{v:.2f}" if isinstance(v, float) else v for v in row.values()], sep="  ", flush=True)
     return row
 
 

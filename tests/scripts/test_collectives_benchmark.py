@@ -18,3 +18,6 @@ def test_sums_begin_within_the_backward_pass(tmp_path):
     assert row["processes"] == 2
     assert 0 < row["the first begins at"] <= row["the last begins at"] < 1
     assert 0 < row["MB within"] <= row["MB of all"]
+    rows = json.loads((tmp_path / "benchmarks" / "gradient_sums.json").read_text())["rows"]
+    assert [row["kind"] for row in rows] == ["no sums", "dist_sync", "dist_sync, 2bit"]
+    assert all(row["backward s"] > 0 and row["step s"] > 0 for row in rows)

@@ -1,6 +1,7 @@
 """The benchmark of growth prints exponents, and says which costs are above their law."""
 
 import json
+import math
 
 import pytest
 
@@ -15,7 +16,7 @@ def test_every_cost_prints_its_exponents(capsys):
     for name, sizes, values, slope, law, shares, _, kept in lines:
         cost = growth.COSTS[name]
         assert len(values.split(", ")) == len(sizes.split(", ")) == len(cost.sizes) and float(law) == cost.law
-        assert float(slope) < 4 and bool(shares) == (cost.reference is not None) and kept in ("yes", "no")
+        assert math.isfinite(float(slope)) and bool(shares) == (cost.reference is not None) and kept in ("yes", "no")
 
 
 def test_costs_above_their_law_or_bar_are_told(capsys, monkeypatch, tmp_path):

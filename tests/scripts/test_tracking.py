@@ -1,6 +1,7 @@
 """SiamRPN is trained on rendered pairs, follows a square through a rendered video, and is judged."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -8,26 +9,47 @@ from PIL import Image
 
 from core import init, nd
 from gluoncv.model_zoo import get_model
+from scripts import launch
 from scripts.tracking import demo, eval_siamrpn, train_siamrpn
 
 
-@pytest.mark.parametrize("more", [[], ["--accumulate", 2, "--start-epoch", 1]])
-def test_training_and_resuming(programs, tmp_path, more):
+def pairs(folder):
+    """Two videos of a frame, and what trains on them."""
     rng = np.random.RandomState(0)
     for k in range(2):
         picture = rng.randint(0, 80, (511, 511, 3)).astype("uint8")
         picture[215:296, 215:296] = 200
-        _save(tmp_path / f"det/crop511/video{k}/000000.00.x.jpg", picture)
+        _save(folder / f"det/crop511/video{k}/000000.00.x.jpg", picture)
     boxes = {f"video{k}": {"00": {"000000": [0, 0, 40, 40]}} for k in range(2)}
-    (tmp_path / "det/train.json").write_text(json.dumps(boxes))
-    given = ["--data-dir", tmp_path, "--sources", "det", "--videos-per-epoch", 1, "--batch-size", 1]
-    program = [train_siamrpn.main, *given, "--num-epochs", 2 + len(more) // 4, "--lr", 0.001, "--no-wd", *more]
+    (folder / "det/train.json").write_text(json.dumps(boxes))
+    return ["--data-dir", folder, "--sources", "det", "--batch-size", 1, "--lr", 0.001, "--no-wd"]
+
+
+@pytest.mark.parametrize("more", [[], ["--accumulate", 2, "--start-epoch", 1]])
+def test_training_and_resuming(programs, tmp_path, more):
+    given = [*pairs(tmp_path), "--videos-per-epoch", 1]
+    program = [train_siamrpn.main, *given, "--num-epochs", 2 + len(more) // 4, *more]
     whole = programs(*program, into="whole")
     record = programs.record("whole")
     assert len(record["epochs"]) == 2 and np.isfinite(whole["loss"])
     programs.interrupted(*program, rows=1, into="twice")
     assert programs(*program, "--resume", into="twice") == whole
     assert programs.record("twice") == record
+
+
+@pytest.mark.slow
+def test_two_processes_train_and_one_goes_on(tmp_path):
+    places = ["--log-dir", tmp_path / "logs", "--save-dir", tmp_path / "checkpoints"]
+    sizes = ["--videos-per-epoch", 4, "--num-epochs", 2]
+    given = [*map(str, [train_siamrpn.__file__, *pairs(tmp_path), *sizes, *places])]
+    assert launch.main(["-n", "2", *given]) == 0
+    (last,) = (tmp_path / "checkpoints").glob("epoch-0002")
+    assert json.loads((last / "state.json").read_text())["processes"] == 2
+    shutil.rmtree(last)
+    assert launch.main(["-n", "1", *given, "--resume"]) == 0
+    assert json.loads((last / "state.json").read_text())["processes"] == 1
+    (path,) = (p for p in (tmp_path / "logs").rglob("*.json") if p.with_suffix(".log").exists())
+    assert len(json.loads(path.read_text())["epochs"]) == 2
 
 
 @pytest.fixture

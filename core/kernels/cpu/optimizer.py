@@ -36,10 +36,11 @@ def _elementwise(rule, block=BLOCK):
         if w32 is not None:
             low, arrays["w"] = arrays["w"], w32
             arrays["low"] = low
-        if all(a.is_contiguous() for a in arrays.values()):
-            arrays = {name: a.view(-1) for name, a in arrays.items()}
-        elif segments is not None:
-            raise ValueError("segments need contiguous arrays")
+        if segments is not None or arrays["w"].numel() > block:  # then parts of flat arrays are updated
+            if all(a.is_contiguous() for a in arrays.values()):
+                arrays = {name: a.view(-1) for name, a in arrays.items()}
+            elif segments is not None:
+                raise ValueError("segments need contiguous arrays")
         if segments is None:
             _update_part(rule, arrays, attrs, block)
             return
