@@ -1,7 +1,8 @@
 """Scaled dot-product attention (Vaswani et al., 2017), forward and backward.
 
-q (B, H, Lq, D), k and v (B, H, Lk, D), floating-point; on a GPU D is at most 128. `causal`: query i sees the keys
-0 .. i. `length` (B,) integers or None: sample b sees its first `length[b]` keys. A query that sees nothing gives 0.
+q (B, H, Lq, D), k and v (B, H, Lk, D), floating-point; on a GPU D is at most 256 in 16 bits, 128 else. `causal`: query
+i sees the keys 0 .. i. `length` (B,) integers or None: sample b sees its first `length[b]` keys. A query that sees
+nothing gives 0.
 `lse` (B, H, Lq), float32 (float64 for float64 inputs), is the log of the sum of the exponentials of a row, -inf for a
 query that sees nothing.
 

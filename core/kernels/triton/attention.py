@@ -2,9 +2,9 @@
 
 Source: Dao, Fu, Ermon, Rudra and Re, 2022 (online softmax over key blocks, recomputation in the backward pass); Dao,
 2023 (loop order). Dropout draws Philox numbers by (sample, head, row, column), so the backward pass, which visits them
-in another order, finds the same mask. The backward pass does 3.5 times the operations of the forward pass, where 2.5
-would do, for it computes the scores once for dq and once for dk and dv instead of adding to dq with atomics, whose
-order would not repeat.
+in another order, finds the same mask. The backward pass is one loop over queries for each block of keys, which adds to
+dq with atomics: five products, 2.5 times the operations of the forward pass. Their order does not repeat, so in
+deterministic mode dq has a kernel of its own, which computes the scores once more: seven products.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import triton.language as tl
 from torch import Tensor
 
 from core.base import MXNetError
+from core.kernels.dispatch import deterministic
 from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase, tensor_core
@@ -54,9 +55,11 @@ def attention_grad(
     length: Tensor | None, dropout: float, key: int | Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     q, k, v = _checked(q, k, v)
-    dq, dk, dv = (torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (q, k, v))
+    adds = not deterministic()
+    kinds = accumulator(q.dtype) if adds else q.dtype, k.dtype, v.dtype
+    dq, dk, dv = (torch.empty(t.shape, dtype=kind, device=t.device) for t, kind in zip((q, k, v), kinds, strict=True))
     if dq.numel() == 0 or dk.numel() == 0:
-        return dq.zero_(), dk.zero_(), dv.zero_()
+        return dq.zero_().to(q.dtype), dk.zero_(), dv.zero_()
     do, o, lse = _rows_dense(do), contiguous(o), contiguous(lse)
     delta = torch.empty_like(lse)
     arguments = *_strides(q, k, v, do), *_sizes(q, k)
@@ -68,15 +71,21 @@ def attention_grad(
     )  # fmt: skip
 
     def launch_keys(config: Config) -> None:
+        if adds:
+            dq.zero_()
         _keys_kernel[(triton.cdiv(k.shape[2], config["BN"]) * matrices,)](
-            q, k, v, do, lse, delta, dk, dv, length, key, *arguments, **options, **config.launch_options()
-        )
+            q, k, v, do, lse, delta, dq, dk, dv, length, key, *arguments, ADDS=adds, **options,
+            **config.launch_options(),
+        )  # fmt: skip
 
     def launch_queries(config: Config) -> None:
         _queries_kernel[(triton.cdiv(q.shape[2], config["BM"]) * matrices,)](
             q, k, v, do, lse, delta, dq, length, key, *arguments, **options, **config.launch_options()
         )
 
+    if adds:
+        launch_keys(_choose("attention_grad", KEYS, q, k, causal, dropout, launch_keys))
+        return dq.to(q.dtype), dk, dv
     launch_keys(_choose("attention_grad keys", KEYS, q, k, causal, dropout, launch_keys))
     launch_queries(_choose("attention_grad queries", QUERIES, q, k, causal, dropout, launch_queries))
     return dq, dk, dv
@@ -111,16 +120,18 @@ FORWARD = {
     (4, 128): [_config(32, 32, 8, 1)],
     (8, 64): [_config(32, 16, 4, 1)],
     (8, 128): [_config(32, 16, 8, 1)],
+    (2, 256): [_config(64, 32, 8, 2)],
 }
 KEYS = {
     (2, 64): [_config(64, 128, 8, 2), _config(64, 64, 4, 2)],
     (2, 64, "dropout"): [_config(64, 128, 8, 2), _config(32, 64, 4, 2)],
-    (2, 128): [_config(64, 64, 8, 2), _config(32, 64, 4, 2)],
+    (2, 128): [_config(64, 64, 8, 2), _config(32, 64, 8, 2)],
     (2, 128, "dropout"): [_config(32, 64, 8, 2), _config(32, 32, 4, 2)],
-    (4, 64): [_config(32, 32, 8, 1)],
+    (4, 64): [_config(16, 32, 8, 1)],
     (4, 128): [_config(16, 16, 4, 1)],
     (8, 64): [_config(16, 32, 8, 1)],
     (8, 128): [_config(16, 16, 8, 1)],
+    (2, 256): [_config(32, 32, 8, 1)],
 }
 QUERIES = {
     (2, 64): [_config(128, 64, 8, 2), _config(64, 64, 4, 2)],
@@ -130,9 +141,10 @@ QUERIES = {
     (4, 128): [_config(16, 16, 4, 1)],
     (8, 64): [_config(32, 16, 8, 1)],
     (8, 128): [_config(16, 16, 8, 1)],
+    (2, 256): [_config(32, 32, 8, 1)],
 }
 DELTA_ROWS = 16
-LARGEST_HEAD = 128
+LARGEST_HEAD = {2: 256, 4: 128, 8: 128}  # by bytes of an element
 _LOG2_E = tl.constexpr(1.4426950408889634)
 # Seven rounds of Philox4x32 pass BigCrush (Salmon et al., 2011).
 _ROUNDS = tl.constexpr(7)
@@ -212,12 +224,15 @@ def _delta_kernel(do, o, delta, do_b, do_h, do_l, heads, lq, d, ACC: tl.constexp
 
 @jit(do_not_specialize=["key"])
 def _keys_kernel(
-    q, k, v, do, lse, delta, dk, dv, length, key,
+    q, k, v, do, lse, delta, dq, dk, dv, length, key,
     q_b, q_h, q_l, k_b, k_h, k_l, v_b, v_h, v_l, do_b, do_h, do_l, heads, lq, lk, d,
-    SCALE: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, ACC: tl.constexpr, PRECISION: tl.constexpr,
-    EVEN_D: tl.constexpr, BD: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    ADDS: tl.constexpr, SCALE: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, ACC: tl.constexpr,
+    PRECISION: tl.constexpr, EVEN_D: tl.constexpr, BD: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
-    """dk and dv of one block of keys: a loop over the queries that see it. Scores are held transposed."""
+    """dk and dv of one block of keys: a loop over the queries that see it. Scores are held transposed.
+
+    ADDS: its part of dq as well, which is of the accumulating type and 0 before.
+    """
     block, sample, head, matrix = _position(heads, lk, BN, False)
     key = number_of(key)
     columns = block * BN + tl.arange(0, BN)
@@ -247,7 +262,12 @@ def _keys_kernel(
             dp *= mask
         value_sums = multiply_add(dropped.to(g.dtype), g, value_sums, PRECISION)
         ds = p * (dp - row_delta[None, :])
-        key_sums = multiply_add(ds.to(query.dtype), query, key_sums, PRECISION)
+        ds = ds.to(query.dtype)
+        key_sums = multiply_add(ds, query, key_sums, PRECISION)
+        if ADDS:
+            part = _product(ds.T, keys, ACC, PRECISION) * SCALE
+            positions = dq + matrix * lq * d + rows.to(tl.int64)[:, None] * d + i[None, :]
+            tl.atomic_add(positions, part, mask=(rows < lq)[:, None] & (i < d)[None, :], sem="relaxed")
     _store_rows(dk + matrix * lk * d, columns, d, lk, i, d, key_sums * SCALE, EVEN_D)
     _store_rows(dv + matrix * lk * d, columns, d, lk, i, d, value_sums, EVEN_D)
 
@@ -378,8 +398,10 @@ def _checked(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     if k.shape != v.shape or q.shape[:2] != k.shape[:2] or q.shape[3] != k.shape[3]:
         shapes = ", ".join(str(tuple(t.shape)) for t in (q, k, v))
         raise MXNetError(f"attention: q, k, v have shapes {shapes}; they must be (B, H, Lq, D) and twice (B, H, Lk, D)")
-    if q.shape[3] > LARGEST_HEAD:
-        raise MXNetError(f"attention: heads of size {q.shape[3]} were given; at most {LARGEST_HEAD} is supported")
+    largest = LARGEST_HEAD[q.element_size()]
+    if q.shape[3] > largest:
+        kind = str(q.dtype).removeprefix("torch.")
+        raise MXNetError(f"attention: heads of size {q.shape[3]} were given; at most {largest} is supported in {kind}")
     return _rows_dense(q), _rows_dense(k), _rows_dense(v)
 
 
@@ -438,13 +460,20 @@ def _aot() -> Iterator[AotCase]:
     strides = [f"{t}_{axis}" for t in ("q", "k", "v", "do") for axis in ("b", "h", "l")]
     sizes = {"length": "*i32", "key": "i64", "heads": "i32", "lq": "i32", "lk": "i32", "d": "i32:16"}
     cases = itertools.product(
-        ((_forward_kernel, FORWARD), (_keys_kernel, KEYS), (_queries_kernel, QUERIES)),
+        (
+            (_forward_kernel, FORWARD, {}), (_keys_kernel, KEYS, {"ADDS": True}), (_keys_kernel, KEYS, {"ADDS": False}),
+            (_queries_kernel, QUERIES, {}),
+        ),
         ((2, False, 0.0), (2, True, 0.1), (4, True, 0.1), (8, True, 0.1)),
-        (64, 128),
-    )
-    for (kernel, table), (size, causal, dropout), head in cases:
+        (64, 128, 256),
+    )  # fmt: skip
+    for (kernel, table, extra), (size, causal, dropout), head in cases:
+        if head > LARGEST_HEAD[size]:
+            continue
         kind, acc = {2: ("*bf16", "*fp32"), 4: ("*fp32", "*fp32"), 8: ("*fp64", "*fp64")}[size]
-        types = dict.fromkeys(("q", "k", "v", "o", "do", "dq", "dk", "dv"), kind)
+        types = dict.fromkeys(("q", "k", "v", "o", "do", "dq", "dk", "dv"), kind) | (
+            {"dq": acc} if extra.get("ADDS") else {}
+        )
         types |= dict.fromkeys(("lse", "delta"), acc) | dict.fromkeys(strides, "i64:16") | sizes
         types["key"] = "*i64" if dropout else "i64"  # from memory, as a CUDA graph has it, which takes more
         fixed = {
@@ -455,7 +484,7 @@ def _aot() -> Iterator[AotCase]:
         configs = _configs(table, size, head, dropout)
         for c in configs:
             since = 80 if c is configs[-1] else 90
-            values = fixed | c.constexprs
+            values = fixed | extra | c.constexprs
             demanded = tensor_core(c["BN" if kernel is _keys_kernel else "BM"], c.num_warps, kind[1:])
             copies = "cp.async" if c.num_stages > 1 else None
             yield AotCase(kernel, signature, values, c.num_warps, c.num_stages, demanded, copies, since)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from core import kernels
 from core.base import MXNetError
 from core.kernels.cpu import attention as truth
 from core.kernels.triton import attention as room
@@ -117,9 +118,30 @@ def test_empty():
     assert room.attention(k, q, q, SCALE, False, None, 0.0, None)[0].shape == k.shape
 
 
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("size", SIZES)
+def test_deterministic_mode(size, causal):
+    """dq comes from a kernel of its own, without atomics."""
+    q, k, v, do = inputs(*size)
+    before = kernels.set_deterministic(True)
+    try:
+        check(q, k, v, do, causal, None)
+        check(*(t.half() for t in (q, k, v, do)), causal, None)
+    finally:
+        kernels.set_deterministic(before)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_wide_heads(dtype):
+    """Scores spread as those of smaller heads do."""
+    for size, causal, length in (((1, 2, 40, 70, 256), True, None), ((1, 1, 33, 20, 160), False, torch.tensor([17]))):
+        q, k, v, do = inputs(*size, dtype)
+        check(q / 4, k, v, do, causal, length)
+
+
 def test_errors():
     q = torch.zeros(1, 1, 2, 130)
-    with pytest.raises(MXNetError, match="heads of size 130"):
+    with pytest.raises(MXNetError, match=r"heads of size 130 .* at most 128 is supported in float32"):
         room.attention(q, q, q, SCALE, False, None, 0.0, None)
     with pytest.raises(MXNetError, match=r"\(1, 1, 2, 64\)"):
         room.attention(q, q[..., :64], q, SCALE, False, None, 0.0, None)
@@ -127,9 +149,13 @@ def test_errors():
 
 X, LSE = torch.ones(1, 2, 5, 8), torch.ones(1, 2, 5)
 LENGTH = torch.tensor([3])
+W = torch.ones(1, 1, 70, 256, dtype=torch.bfloat16)
 SAMPLES = [
     lambda: room.attention(X, X, X, SCALE, True, LENGTH, 0.1, 7),
     lambda: room.attention_grad(X, X, X, X, X, LSE, SCALE, True, LENGTH, 0.1, 7),
+    lambda: room.attention_grad(*[X.half()] * 5, LSE, SCALE, False, None, 0.0, None),
+    lambda: room.attention_grad(*[W] * 5, torch.ones(1, 1, 70), SCALE, True, None, 0.0, None),
+    lambda: room.attention(*[W] * 3, SCALE, False, None, 0.0, None),
 ]
 
 

@@ -11,7 +11,7 @@ from triton.runtime.interpreter import InterpreterBuilder
 from core import kernels
 from tests.core.kernels.triton.test_memory_only import samples
 
-ROOMS = ("index", "vision", "deformable")  # those that have atomics in their usual mode
+ROOMS = ("attention", "index", "vision", "deformable")  # those that have atomics in their usual mode
 
 
 @pytest.fixture
