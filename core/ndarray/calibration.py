@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as onp
 
 from core.base import MXNetError
 from core.ndarray.ndarray import NDArray, array
+
+Counts = onp.ndarray[Any, onp.dtype[onp.float64]]
 
 
 def calibrate_entropy(hist: NDArray, hist_edges: NDArray, num_quantized_bins: int = 255) -> list[NDArray]:
@@ -28,7 +32,7 @@ def calibrate_entropy(hist: NDArray, hist_edges: NDArray, num_quantized_bins: in
     return [array([edges[ranges[best][1]]], hist.context), array([lost[best]], hist.context)]
 
 
-def _divergence(counts, start: int, stop: int, codes: int) -> float:
+def _divergence(counts: Counts, start: int, stop: int, codes: int) -> float:
     """What is lost when bins from start to stop share `codes` codes, those outside counting to the outermost."""
     inside = counts[start:stop].copy()
     inside[0] = 0.0  # it counts to what lies outside
@@ -47,7 +51,7 @@ def _divergence(counts, start: int, stop: int, codes: int) -> float:
     return float((p[both] * onp.log(p[both] / q[both])).sum())
 
 
-def smoothed(counts, amount: float = 1e-4):
+def smoothed(counts: Counts, amount: float = 1e-4) -> Counts | None:
     """The counts with a little moved from filled bins to empty ones; None where there is too little to move."""
     empty = counts == 0
     filled = len(counts) - empty.sum()

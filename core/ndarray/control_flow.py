@@ -5,13 +5,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
 from core.base import MXNetError
 from core.extents import Extent
 from core.ops.registry import F
 from core.tape import state
 
+Nested = Any  # an array, or lists and tuples of what is nested
+Function = Callable[..., Any]  # of a user's
 
-def foreach(body, data, init_states, name="foreach"):
+
+def foreach(body: Function, data: Nested, init_states: Nested, name: str = "foreach") -> tuple[Nested, Nested]:
     """Runs `body(slice, states) -> (output, states)` over axis 0 of `data` (an array or a list of arrays).
 
     Gives (outputs stacked along a new axis 0, last states), each an array or a list as `body` gives them.
@@ -24,7 +30,7 @@ def foreach(body, data, init_states, name="foreach"):
     if steps == 0:
         raise MXNetError("foreach: there is nothing to run over")
     if type(steps) is Extent and state.tracer is not None:
-        found = _as_node(body, data, init_states)
+        found = _as_node(state.tracer, body, data, init_states)
         if found is not None:
             return found
     states, outputs = init_states, []
@@ -35,7 +41,9 @@ def foreach(body, data, init_states, name="foreach"):
     return _stacked(outputs), states
 
 
-def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
+def while_loop(
+    cond: Function, func: Function, loop_vars: Nested, max_iterations: int | None = None, name: str = "while_loop"
+) -> tuple[Nested, list[Any]]:
     """Runs `func(*loop_vars) -> (step output, new loop_vars)` while `cond(*loop_vars)` holds,
     `max_iterations` times at most.
 
@@ -47,9 +55,10 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
         loop_vars = [loop_vars]
     if not loop_vars:
         raise ValueError("while_loop needs at least one loop variable")
-    outputs, variables = [], list(loop_vars)
+    outputs: list[Nested] = []
+    variables = list(loop_vars)
     if state.tracer is not None and any(map(state.tracer.hides, variables)):
-        found = _while_as_node(cond, func, variables, max_iterations)
+        found = _while_as_node(state.tracer, cond, func, variables, max_iterations)
         if found is not None:
             return found
     while len(outputs) < max_iterations and bool(cond(*variables).asscalar()):
@@ -65,76 +74,78 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
     return _map(lambda stacked: _padded(stacked, missing), _stacked(outputs)), variables
 
 
-def cond(pred, then_func, else_func, name="cond"):
+def cond(pred: Any, then_func: Function, else_func: Function, name: str = "cond") -> Nested:
     """`then_func()` where the scalar `pred` is true, else `else_func()`."""
     if state.tracer is not None and state.tracer.hides(pred):
-        found = _branch_as_node(pred, then_func, else_func)
+        found = _branch_as_node(state.tracer, pred, then_func, else_func)
         if found is not None:
             return found
     return then_func() if bool(pred.asscalar()) else else_func()
 
 
-def _as_node(body, data, states):
+def _as_node(tracer: Any, body: Function, data: Nested, states: Nested) -> tuple[Nested, ...] | None:
     """What `foreach` gives, of one node of the graph that is traced, for any number of steps.
 
     None where the steps are to be taken down one by one.
     """
-    results = []
+    results: list[Nested] = []
 
-    def flat(slices, held):
+    def flat(slices: Sequence[Any], held: Sequence[Any]) -> tuple[list[Any], ...]:
         results[:] = body(_nested(data, iter(slices)), _nested(states, iter(held)))
         return tuple([_flat(part) for part in results])
 
-    found = state.tracer.loop(flat, _flat(data), _flat(states))
+    found = tracer.loop(flat, _flat(data), _flat(states))
     return None if found is None else tuple(_nested(part, iter(x)) for part, x in zip(results, found, strict=True))
 
 
-def _while_as_node(cond, func, variables, most):
+def _while_as_node(
+    tracer: Any, cond: Function, func: Function, variables: list[Any], most: int
+) -> tuple[Nested, list[Any]] | None:
     """What `while_loop` gives, of one node; None where the steps are to be taken down one by one."""
-    results = []
+    results: list[Nested] = []
 
-    def step(given):
+    def step(given: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         output, new = func(*given)
         results[:] = [[] if output is None else output]
         return _flat(results[0]), list(new) if isinstance(new, (list, tuple)) else [new]
 
-    found = state.tracer.while_loop(lambda given: cond(*given), step, variables, int(most))
+    found = tracer.while_loop(lambda given: cond(*given), step, variables, int(most))
     return None if found is None else (_nested(results[0], iter(found[0])), found[1])
 
 
-def _branch_as_node(pred, then_func, else_func):
+def _branch_as_node(tracer: Any, pred: Any, then_func: Function, else_func: Function) -> Nested | None:
     """What `cond` gives, of one node; None where its branches are not alike."""
-    results = []
+    results: list[Nested] = []
 
-    def branch(function):
+    def branch(function: Function) -> list[Any]:
         results.append(function())
         return _flat(results[-1])
 
-    found = state.tracer.branch(pred, lambda: branch(then_func), lambda: branch(else_func))
+    found = tracer.branch(pred, lambda: branch(then_func), lambda: branch(else_func))
     return None if found is None else _nested(results[0], iter(found))
 
 
-def _flat(value) -> list:
+def _flat(value: Nested) -> list[Any]:
     return [x for part in value for x in _flat(part)] if isinstance(value, (list, tuple)) else [value]
 
 
-def _nested(pattern, arrays):
+def _nested(pattern: Nested, arrays: Iterator[Any]) -> Nested:
     """The arrays in the nesting of `pattern`."""
     return [_nested(part, arrays) for part in pattern] if isinstance(pattern, (list, tuple)) else next(arrays)
 
 
-def _stacked(outputs):
+def _stacked(outputs: list[Nested]) -> Nested:
     first = outputs[0]
     if isinstance(first, (list, tuple)):
         return [_stacked(list(part)) for part in zip(*outputs)]
     return F.stack(*outputs, axis=0)
 
 
-def _padded(array, rows):
+def _padded(array: Any, rows: int) -> Any:
     if rows == 0:
         return array
     return F.Concat(array, array.zeros_like()[:1].broadcast_to((rows, *array.shape[1:])), dim=0)
 
 
-def _map(function, value):
+def _map(function: Function, value: Nested) -> Nested:
     return [_map(function, part) for part in value] if isinstance(value, list) else function(value)

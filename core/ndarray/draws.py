@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 import numbers
+from typing import Any
 
 import numpy as np
 
 from core import dispatch
 from core.base import MXNetError
-from core.context import cpu
-from core.ndarray.functions import array
-from core.ndarray.ndarray import NDArray
+from core.context import Context, cpu
+from core.ndarray.ndarray import NDArray, array
 from core.ops.registry import TABLE, F
+from core.ops.values import Attrs, Value
 
 
-def sample(name: str, parameters: dict, shape=None, dtype=None, ctx=None, out=None, kwargs: dict | None = None):
+def sample(
+    name: str, parameters: Attrs, shape: Any = None, dtype: Any = None, ctx: Context | None = None, out: Any = None,
+    kwargs: Attrs | None = None,
+) -> Any:  # fmt: skip
     """Draws of `_random_NAME`, or of `_sample_NAME` where the parameters are arrays; `kwargs`: what else a user gave."""
     kwargs = named(kwargs or {})
     arrays = [isinstance(v, NDArray) for v in parameters.values()]
@@ -33,25 +37,25 @@ def sample(name: str, parameters: dict, shape=None, dtype=None, ctx=None, out=No
     return dispatch.create(op, op.parse(dict(**parameters, shape=shape, dtype=dtype, **kwargs)), ctx, NDArray, out)
 
 
-def named(kwargs: dict) -> dict:
+def named(kwargs: Attrs) -> Attrs:
     """Further keywords, which the operator refuses; `name`, which arrays do not have, is none."""
     return {word: value for word, value in kwargs.items() if word != "name"}
 
 
-def numbers_only(name: str, parameters: dict) -> None:
+def numbers_only(name: str, parameters: Attrs) -> None:
     """ValueError for a parameter that is no number."""
     for parameter, value in parameters.items():
         if not isinstance(value, numbers.Number):
             raise ValueError(f"random.{name}: {parameter} is a number or an array, given {value!r}")
 
 
-def check_trials(n) -> None:
+def check_trials(n: Any) -> None:
     """MXNetError for numbers of trials that are none."""
     if not np.all((n >= 0) & (n <= 1 << 53) & (np.floor(n) == n)):
         raise MXNetError(f"binomial: n has to be a whole number from 0 to 2**53, given {n}")
 
 
-def successes(n: NDArray, p: NDArray, most: int) -> NDArray:
+def successes(n: Value, p: Value, most: int) -> Value:
     """How many of n trials, at most `most`, of probability p succeed; all arrays are float64 and of one shape.
 
     By halves (Devroye, 1986, X.4): of n uniform numbers the middle one, y, is drawn. Where it is below p, it and those
@@ -76,13 +80,14 @@ def successes(n: NDArray, p: NDArray, most: int) -> NDArray:
 _FEW = 16  # trials that are made one by one
 
 
-def log_uniform(range_max: int, shape, ctx=None) -> NDArray:
+def log_uniform(range_max: int, shape: Any, ctx: Context | None = None) -> NDArray:
     """Classes below range_max, int64, with P(k) = log((k + 2) / (k + 1)) / log(range_max + 1)."""
     drawn = _uniform(math.log(range_max + 1), shape, ctx)
-    return (drawn.exp() - 1).astype("int64") % range_max
+    classes: NDArray = (drawn.exp() - 1).astype("int64") % range_max
+    return classes
 
 
-def unique_zipfian(range_max: int, shape) -> list[NDArray]:
+def unique_zipfian(range_max: int, shape: tuple[int, int]) -> list[NDArray]:
     """Classes of `log_uniform` of which each row has none twice, and how many were drawn for each row; both int64.
 
     shape: (rows, classes of a row). By MXNet's name `nd._internal._sample_unique_zipfian`.
@@ -105,5 +110,5 @@ def _distinct(range_max: int, count: int) -> tuple[np.ndarray, int]:
             return drawn[first], int(first[-1]) + 1
 
 
-def _uniform(high: float, shape, ctx) -> NDArray:
+def _uniform(high: float, shape: Any, ctx: Context | None) -> Any:
     return sample("uniform", {"low": 0, "high": high}, shape, "float64", ctx)

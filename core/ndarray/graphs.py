@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as onp
 
@@ -11,6 +12,9 @@ from core import random_keys
 from core.base import MXNetError
 from core.ndarray.ndarray import NDArray, array
 from core.ndarray.sparse import CSRNDArray, csr_matrix
+
+Numbers = onp.ndarray[Any, Any]
+Graphs = CSRNDArray | list[CSRNDArray]  # one, or several
 
 
 def edge_id(data: CSRNDArray, u: NDArray, v: NDArray) -> NDArray:
@@ -22,7 +26,8 @@ def edge_id(data: CSRNDArray, u: NDArray, v: NDArray) -> NDArray:
         place = begin + onp.flatnonzero(columns[begin:end] == column)
         if len(place):
             found[k] = values[place[0]]
-    return array(found, data.context, found.dtype)
+    ids: NDArray = array(found, data.context, found.dtype)
+    return ids
 
 
 def dgl_adjacency(data: CSRNDArray) -> CSRNDArray:
@@ -31,7 +36,7 @@ def dgl_adjacency(data: CSRNDArray) -> CSRNDArray:
     return csr_matrix((onp.ones(len(values), onp.float32), columns, ends), data.shape, data.context, "float32")
 
 
-def dgl_subgraph(graph: CSRNDArray, *vertices: NDArray, return_mapping: bool = False, num_args: int = 0) -> list:
+def dgl_subgraph(graph: CSRNDArray, *vertices: NDArray, return_mapping: bool = False, num_args: int = 0) -> Graphs:
     """For each array of ascending vertices the graph among them, its edges numbered anew (int64).
 
     With return_mapping the same graphs follow with the numbers that the edges had.
@@ -41,15 +46,15 @@ def dgl_subgraph(graph: CSRNDArray, *vertices: NDArray, return_mapping: bool = F
     renumbered, mapped = [], []
     for chosen in vertices:
         names = chosen.asnumpy().astype(onp.int64)
-        places, heads, indptr = [], [], [0]
+        found_places, found_heads, indptr = [], [], [0]
         for row in names:
             edges = onp.arange(ends[row], ends[row + 1])
             to = onp.searchsorted(names, columns[edges])
             kept = (to < len(names)) & (names[onp.minimum(to, len(names) - 1)] == columns[edges])
-            places.append(edges[kept])
-            heads.append(to[kept])
+            found_places.append(edges[kept])
+            found_heads.append(to[kept])
             indptr.append(indptr[-1] + int(kept.sum()))
-        places, heads = onp.concatenate(places), onp.concatenate(heads)
+        places, heads = onp.concatenate(found_places), onp.concatenate(found_heads)
         shape = (len(names), len(names))
         renumbered.append(csr_matrix((onp.arange(len(places)), heads, indptr), shape, graph.context, "int64"))
         mapped.append(csr_matrix((values[places], heads, indptr), shape, graph.context, graph.dtype))
@@ -60,7 +65,7 @@ def dgl_subgraph(graph: CSRNDArray, *vertices: NDArray, return_mapping: bool = F
 def dgl_csr_neighbor_uniform_sample(
     csr_matrix: CSRNDArray, *seed_arrays: NDArray, num_args: int = 0, num_hops: int = 1, num_neighbor: int = 2,
     max_num_vertices: int = 100,
-) -> list:  # fmt: skip
+) -> list[Any]:  # fmt: skip
     """For each array of seeds a part of the graph: the seeds, up to `num_neighbor` neighbours of each,
     and so on, `num_hops` times.
 
@@ -78,7 +83,7 @@ def dgl_csr_neighbor_uniform_sample(
 def dgl_csr_neighbor_non_uniform_sample(
     csr_matrix: CSRNDArray, probability: NDArray, *seed_arrays: NDArray, num_args: int = 0, num_hops: int = 1,
     num_neighbor: int = 2, max_num_vertices: int = 100,
-) -> list:  # fmt: skip
+) -> list[Any]:  # fmt: skip
     """`dgl_csr_neighbor_uniform_sample` where neighbours are drawn in proportion to the `probability` of each vertex.
 
     The probabilities of the vertices are a kind of result of their own, before the hops.
@@ -96,7 +101,9 @@ def dgl_csr_neighbor_non_uniform_sample(
     return [result for kind in zip(*found, strict=True) for result in kind]
 
 
-def dgl_graph_compact(*graph_data, return_mapping: bool, graph_sizes: Sequence[int] | int, num_args: int = 0) -> list:
+def dgl_graph_compact(
+    *graph_data: Any, return_mapping: bool, graph_sizes: Sequence[int] | int, num_args: int = 0
+) -> Graphs:
     """Sampled graphs, and the vertices that came with each, as square matrices without empty rows and columns.
 
     graph_sizes: the vertices of each. Edges are numbered anew (int64); with return_mapping the same graphs follow with
@@ -104,11 +111,11 @@ def dgl_graph_compact(*graph_data, return_mapping: bool, graph_sizes: Sequence[i
     """
     _check_count("dgl_graph_compact", num_args, len(graph_data))
     count = len(graph_data) // 2
-    sizes = [graph_sizes] if onp.ndim(graph_sizes) == 0 else list(graph_sizes)
+    sizes = [int(n) for n in onp.atleast_1d(graph_sizes)]
     if len(graph_data) != 2 * count or len(sizes) != count:
         raise MXNetError(f"dgl_graph_compact: {len(graph_data)} arrays and {len(sizes)} sizes do not make pairs")
     renumbered, mapped = [], []
-    for graph, vertices, size in zip(graph_data[:count], graph_data[count:], map(int, sizes), strict=True):
+    for graph, vertices, size in zip(graph_data[:count], graph_data[count:], sizes, strict=True):
         values, columns, ends = _parts("dgl_graph_compact", graph)
         names = vertices.asnumpy().astype(onp.int64)[:size]
         indptr, edges = ends[: size + 1], ends[size]
@@ -128,7 +135,9 @@ def _check_count(name: str, told: int, given: int) -> None:
         raise MXNetError(f"{name}: num_args={told}, but {given} arrays are given")
 
 
-def _sample(name: str, graph, weights, seeds: NDArray, num_hops: int, num_neighbor: int, most: int) -> tuple:
+def _sample(
+    name: str, graph: CSRNDArray, weights: Numbers | None, seeds: NDArray, num_hops: int, num_neighbor: int, most: int
+) -> tuple[NDArray, CSRNDArray, NDArray]:
     """Vertices with their number, edges, and hops, as in `dgl_csr_neighbor_uniform_sample`."""
     values, columns, ends = _parts(name, graph)
     hops = dict.fromkeys(seeds.asnumpy().astype(onp.int64).tolist(), 0)
@@ -162,7 +171,9 @@ def _sample(name: str, graph, weights, seeds: NDArray, num_hops: int, num_neighb
     )
 
 
-def _drawn(draw, edges, columns, weights, count: int):
+def _drawn(
+    draw: onp.random.Generator, edges: Numbers, columns: Numbers, weights: Numbers | None, count: int
+) -> Numbers:
     """`count` of the edges, all if there are no more, in ascending order; by the weights of where they lead to,
     if given.
     """
@@ -175,7 +186,7 @@ def _drawn(draw, edges, columns, weights, count: int):
     return onp.sort(draw.choice(edges, count, replace=False, p=likely))
 
 
-def _parts(name: str, graph) -> tuple:
+def _parts(name: str, graph: CSRNDArray) -> tuple[Numbers, Numbers, Numbers]:
     if getattr(graph, "stype", "") != "csr":
         raise MXNetError(f"{name} takes a CSR matrix, given {type(graph).__name__}")
     return graph.data.asnumpy(), graph.indices.asnumpy(), graph.indptr.asnumpy()

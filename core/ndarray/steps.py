@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeGuard
 
 from core.ndarray.ndarray import NDArray
 from core.ops.registry import F
 
+Arrays = Sequence[NDArray]
+Updated = Any  # the array that was written to, or a list of those
+Out = NDArray | Arrays | None
+Scale = NDArray | float
 
-def adabelief(weight, grad, mean, var, lr, eta, beta1, beta2, epsilon, wd, clip_gradient, rescale_grad):
+
+def adabelief(
+    weight: NDArray,
+    grad: NDArray,
+    mean: NDArray,
+    var: NDArray,
+    lr: float,
+    eta: float,
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+    wd: float,
+    clip_gradient: float | None,
+    rescale_grad: float,
+) -> NDArray:
     """The weight after a step of AdaBelief (Zhuang et al., 2020), eta lr mean / (sqrt(var) + epsilon) long.
 
     The variance is that around the mean, plus epsilon in every step. The decay is part of the gradient.
@@ -20,8 +40,21 @@ def adabelief(weight, grad, mean, var, lr, eta, beta1, beta2, epsilon, wd, clip_
 
 
 def lans(
-    weight, grad, mean, var, t, lr, wd, beta1, beta2, epsilon, lower_bound, upper_bound, clip_gradient, rescale_grad
-):
+    weight: NDArray,
+    grad: NDArray,
+    mean: NDArray,
+    var: NDArray,
+    t: float,
+    lr: float,
+    wd: float,
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+    lower_bound: float | None,
+    upper_bound: float | None,
+    clip_gradient: float | None,
+    rescale_grad: float,
+) -> NDArray:
     """The weight after step t of LANS (Zheng et al., 2020): LAMB with normalised gradients and Nesterov's momentum."""
     grad = grad * rescale_grad
     norm = grad.norm()
@@ -44,27 +77,30 @@ def lans(
 
 
 def adabelief_update(
-    weight, grad, mean, var, rescale_grad, lr, eta, beta1=0.9, beta2=0.999, epsilon=1e-8, wd=0.0, clip_gradient=-1.0,
-    out=None, name=None,
-):  # fmt: skip
+    weight: NDArray, grad: NDArray, mean: NDArray, var: NDArray, rescale_grad: Scale, lr: float, eta: float,
+    beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, wd: float = 0.0,
+    clip_gradient: float | None = -1.0, out: Out = None, name: str | None = None,
+) -> Updated:  # fmt: skip
     """One step of AdaBelief; `rescale_grad` is a number or an array of one, and no step is made where it is 0 or not finite."""
     given = lr, eta, beta1, beta2, epsilon, wd, clip_gradient
     return _written(out, _believed(weight, grad, mean, var, None, rescale_grad, *given))
 
 
 def mp_adabelief_update(
-    weight, grad, mean, var, weight32, rescale_grad, lr, eta, beta1=0.9, beta2=0.999, epsilon=1e-8, wd=0.0,
-    clip_gradient=-1.0, out=None, name=None,
-):  # fmt: skip
+    weight: NDArray, grad: NDArray, mean: NDArray, var: NDArray, weight32: NDArray, rescale_grad: Scale, lr: float,
+    eta: float, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, wd: float = 0.0,
+    clip_gradient: float | None = -1.0, out: Out = None, name: str | None = None,
+) -> Updated:  # fmt: skip
     """`adabelief_update` for a half-precision weight with a float32 master weight."""
     given = lr, eta, beta1, beta2, epsilon, wd, clip_gradient
     return _written(out, _believed(weight, grad, mean, var, weight32, rescale_grad, *given))
 
 
 def multi_adabelief_update(
-    weights, grads, mean, var, rescale_grad, lrs, wds, etas, out=None, name=None, size=0, beta1=0.9, beta2=0.999,
-    epsilon=1e-8, clip_gradient=-1.0,
-):  # fmt: skip
+    weights: Arrays, grads: Arrays, mean: Arrays, var: Arrays, rescale_grad: Scale, lrs: Sequence[float],
+    wds: Sequence[float], etas: Sequence[float], out: Out = None, name: str | None = None, size: int = 0,
+    beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, clip_gradient: float | None = -1.0,
+) -> Updated:  # fmt: skip
     """`adabelief_update` of several weights; the kinds of arrays come as lists, as do rates and decays."""
     masters = [None] * len(weights)
     return multi_mp_adabelief_update(
@@ -74,9 +110,11 @@ def multi_adabelief_update(
 
 
 def multi_mp_adabelief_update(
-    weights, grads, mean, var, weights32, rescale_grad, lrs, wds, etas, out=None, name=None, size=0, beta1=0.9,
-    beta2=0.999, epsilon=1e-8, clip_gradient=-1.0,
-):  # fmt: skip
+    weights: Arrays, grads: Arrays, mean: Arrays, var: Arrays, weights32: Sequence[NDArray | None],
+    rescale_grad: Scale, lrs: Sequence[float], wds: Sequence[float], etas: Sequence[float], out: Out = None,
+    name: str | None = None, size: int = 0, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
+    clip_gradient: float | None = -1.0,
+) -> Updated:  # fmt: skip
     """`multi_adabelief_update` of half-precision weights with float32 master weights."""
     _check_count("multi_adabelief_update", "size", size, weights)
     kinds = weights, grads, mean, var, weights32, lrs, wds, etas
@@ -88,9 +126,11 @@ def multi_mp_adabelief_update(
 
 
 def multi_lans_update(
-    weights, grads, mean, var, step_count, lrs, wds, out=None, num_tensors=0, beta1=0.9, beta2=0.999, epsilon=1e-6,
-    rescale_grad=1.0, lower_bound=-1.0, upper_bound=-1.0, clip_gradient=-1.0, name=None,
-):  # fmt: skip
+    weights: Arrays, grads: Arrays, mean: Arrays, var: Arrays, step_count: Sequence[float], lrs: Sequence[float],
+    wds: Sequence[float], out: Out = None, num_tensors: int = 0, beta1: float = 0.9, beta2: float = 0.999,
+    epsilon: float = 1e-6, rescale_grad: float = 1.0, lower_bound: float | None = -1.0,
+    upper_bound: float | None = -1.0, clip_gradient: float | None = -1.0, name: str | None = None,
+) -> Updated:  # fmt: skip
     """One step of LANS for several weights; the kinds of arrays come as lists, as do rates, decays and numbers of steps."""
     masters = [None] * len(weights)
     return multi_mp_lans_update(
@@ -100,9 +140,12 @@ def multi_lans_update(
 
 
 def multi_mp_lans_update(
-    weights, grads, mean, var, weights32, step_count, lrs, wds, out=None, num_tensors=0, beta1=0.9, beta2=0.999,
-    epsilon=1e-6, rescale_grad=1.0, lower_bound=-1.0, upper_bound=-1.0, clip_gradient=-1.0, name=None,
-):  # fmt: skip
+    weights: Arrays, grads: Arrays, mean: Arrays, var: Arrays, weights32: Sequence[NDArray | None],
+    step_count: Sequence[float], lrs: Sequence[float], wds: Sequence[float], out: Out = None, num_tensors: int = 0,
+    beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6, rescale_grad: float = 1.0,
+    lower_bound: float | None = -1.0, upper_bound: float | None = -1.0, clip_gradient: float | None = -1.0,
+    name: str | None = None,
+) -> Updated:  # fmt: skip
     """`multi_lans_update` of half-precision weights with float32 master weights."""
     _check_count("multi_lans_update", "num_tensors", num_tensors, weights)
     how = beta1, beta2, epsilon, lower_bound, upper_bound, clip_gradient, rescale_grad
@@ -114,20 +157,31 @@ def multi_mp_lans_update(
     return _written(out, new)
 
 
-def _check_count(function: str, argument: str, told: int, weights) -> None:
+def _check_count(function: str, argument: str, told: int, weights: Arrays) -> None:
     """ValueError where the number of weights is told and is another one."""
     if told not in (0, len(weights)):
         raise ValueError(f"{function}: {argument}={told}, but {len(weights)} weights are given")
 
 
-def _believed(weight, grad, mean, var, master, rescale_grad, *given) -> NDArray:
+def _believed(
+    weight: NDArray,
+    grad: NDArray,
+    mean: NDArray,
+    var: NDArray,
+    master: NDArray | None,
+    rescale_grad: Scale,
+    *given: Any,
+) -> NDArray:
     scale = rescale_grad.asscalar() if isinstance(rescale_grad, NDArray) else rescale_grad
     if not scale or not math.isfinite(scale):  # a loss scale that overflowed
         return weight.copy()
     return _mastered(adabelief, weight, grad, mean, var, master, *given, float(scale))
 
 
-def _mastered(step, weight, grad, mean, var, master, *given) -> NDArray:
+def _mastered(
+    step: Callable[..., NDArray], weight: NDArray, grad: NDArray, mean: NDArray, var: NDArray, master: NDArray | None,
+    *given: Any,
+) -> NDArray:  # fmt: skip
     """The weight after a step, which its master copy makes where there is one."""
     if master is None:
         return step(weight, grad, mean, var, *given)
@@ -135,7 +189,7 @@ def _mastered(step, weight, grad, mean, var, master, *given) -> NDArray:
     return master.astype(weight.dtype)
 
 
-def _written(out, new):
+def _written(out: Out, new: NDArray | list[NDArray]) -> Updated:
     if out is None:
         return new
     targets, sources = (v if isinstance(v, (list, tuple)) else [v] for v in (out, new))
@@ -144,9 +198,9 @@ def _written(out, new):
     return out
 
 
-def _clipped(grad, bound):
+def _clipped(grad: NDArray, bound: float | None) -> NDArray:
     return grad.clip(-bound, bound) if _is_on(bound) else grad
 
 
-def _is_on(bound) -> bool:
+def _is_on(bound: float | None) -> TypeGuard[float]:
     return bound is not None and bound > 0
