@@ -12,6 +12,7 @@ from core.extents import bounds_of, is_symbolic, length_of
 from core.kernels.contracts import copies
 from core.kernels.contracts.rules import joined
 from core.kernels.dispatch import state
+from core.kernels.layout import memory_format
 
 Tensor = torch.Tensor
 
@@ -136,10 +137,31 @@ def without_negative_steps(shape: Sequence[int], key: tuple, device) -> tuple:
     return tuple(grid)
 
 
-def concat(tensors: Sequence[Tensor], axis: int) -> Tensor:
+def concat(tensors: Sequence[Tensor], axis: int, room: int = 0) -> Tensor:
+    """The tensors joined along an axis; with `room` in memory of which `grown` may take so many positions more."""
     if tensors[0].is_meta:  # ATen needs Python, and its compiler, for tensors without memory
         return joined(tensors, axis)
-    return torch.cat(tensors, axis)
+    if not room:
+        return torch.cat(tensors, axis)
+    first = tensors[0]
+    shape = list(first.shape)
+    shape[axis] = sum(t.shape[axis] for t in tensors) + room
+    whole = torch.empty(shape, dtype=first.dtype, device=first.device, memory_format=memory_format(first))
+    start = whole.narrow(axis, 0, 0)
+    return grown(start, tensors, axis)
+
+
+def grown(x: Tensor, tensors: Sequence[Tensor], axis: int) -> Tensor:
+    """x, which `concat` made with room behind it, and the tensors joined along the axis, in the memory of x."""
+    if x.is_meta:
+        return joined([x, *tensors], axis)
+    shape, end = list(x.shape), x.shape[axis]
+    shape[axis] += sum(t.shape[axis] for t in tensors)
+    whole = x.as_strided(shape, x.stride())
+    for t in tensors:
+        whole.narrow(axis, end, t.shape[axis]).copy_(t)
+        end += t.shape[axis]
+    return whole
 
 
 def stack(tensors: Sequence[Tensor], axis: int) -> Tensor:

@@ -97,6 +97,18 @@ def _linear_weight(weight: Tensor, *, rows: Int) -> Tensor:
     return kernels.matmul.pack(weight, rows)
 
 
+@operator("_plan_roomy_concat", memory="new")
+def _roomy_concat(*data: Tensor, dim: Int, room: Int) -> Tensor:
+    """`Concat` at the beginning of memory where the axis may grow by `room`."""
+    return kernels.shape.concat(data, dim, room)
+
+
+@operator("_plan_grown_concat")
+def _grown_concat(*data: Tensor, dim: Int) -> Tensor:
+    """`Concat` in the memory of the first array, which has room behind it."""
+    return kernels.shape.grown(data[0], data[1:], dim)
+
+
 @operator("_plan_rnn", train=True, rng=True, reserves=True, memory="new", draws=lambda attrs: bool(attrs["p"]))
 def _recurrent(
     data: Tensor, state: Tensor, state_cell: Tensor, *parameters: Tensor, state_size: Int, num_layers: Int,

@@ -14,6 +14,7 @@ from core.graph.passes.copies import copies
 from core.graph.passes.dead_code import dead_code
 from core.graph.passes.epilogues import epilogues
 from core.graph.passes.fusion import fusion
+from core.graph.passes.joins import joins
 from core.graph.passes.packing import packing
 from core.graph.passes.recompute import recompute
 from core.graph.passes.recurrent import recurrent
@@ -28,6 +29,7 @@ PASSES: tuple[tuple[Callable[[Graph], Graph], str], ...] = (
     (activations, "before epilogues: a product takes what has a name"),
     (epilogues, "before absorption: what is absorbed are whole products"),
     (absorption, "behind epilogues, and before what it took over is dropped"),
+    (joins, "behind all that look for concatenations, and where copies are gone"),
     (recurrent, "before dead code: it leaves the concatenation of the parameters to nobody"),
     (dead_code, "behind all that leave nodes to nobody, and before parts of the graph are put in front"),
     (constants, "behind dead code: what nobody needs is not computed early"),

@@ -30,7 +30,7 @@ def fusion(graph: Graph) -> Graph:
     A group is pointwise over one shape and gives one result, or goes by rows: then it has reductions over the last axes
     in it, and gives what others read of it, up to a few results. All its nodes are in one part of the graph.
     """
-    if not any(_on_gpu(node) for node in graph.nodes):
+    if not any(on_gpu(node) for node in graph.nodes):
         return graph
     graph = _expansions(graph)
     groups = _Groups(graph)
@@ -105,7 +105,7 @@ class _Groups:
         moving = written(graph.nodes)
         for node in graph.nodes:
             rule = _rule(node)
-            if rule is not None and _on_gpu(node) and not moving.intersection((*node.reads(), *node.outputs)):
+            if rule is not None and on_gpu(node) and not moving.intersection((*node.reads(), *node.outputs)):
                 self._set(_Group([node], *rule.domain(node), self._results))
         # A value that nobody else reads costs a write and a read, another one the read only: those come second.
         for vanishing in (True, False):
@@ -155,7 +155,8 @@ def _domain(a: _Group, b: _Group) -> tuple[tuple[int, ...], int] | None:
     return (rows.shape, rows.axes) if other.shape in (rows.shape, kept(rows.shape, rows.axes)) else None
 
 
-def _on_gpu(node: Node) -> bool:
+def on_gpu(node: Node) -> bool:
+    """Whether Triton's kernels compute it."""
     return kernels.forced_backend() == "triton" or node.ctx.device_type == "gpu"
 
 

@@ -13,9 +13,10 @@ from core.extents import hints
 from core.graph.ir import HELD, Node, Value, apply, over
 from core.graph.rewrite import Made, Rule, Walk
 
-SMALL = (
-    2**20
-)  # multiplications of a product that is done in microseconds: packing gains nothing, and changes last digits
+# Multiplications of a product that is done in microseconds: packing gains nothing, and changes last digits.
+SMALL = 2**20
+# Where a weight meets few data (a convolution by channels, a layer of one row), reading it in the wrong order costs more.
+THIN = 2**17
 
 
 def _pays(node: Node, walk: Walk) -> bool:
@@ -23,7 +24,8 @@ def _pays(node: Node, walk: Walk) -> bool:
     weight = node.inputs[1]
     fixed = (weight.role == HELD and weight not in walk.changing) or (weight.source is not None and weight.source.early)
     size = prod(hints(node.outputs[0].shape)) * prod(weight.shape[1:])
-    return fixed and (size >= SMALL or weight.dtype == "int8")
+    least = THIN if weight.shape[1] == 1 or size == prod(weight.shape) else SMALL
+    return fixed and (size >= least or weight.dtype == "int8")
 
 
 def _pack(node: Node, walk: Walk) -> Made:

@@ -17,6 +17,7 @@ from core.graph.passes.constants import constants
 from core.graph.passes.copies import copies
 from core.graph.passes.dead_code import dead_code
 from core.graph.passes.epilogues import epilogues
+from core.graph.passes.joins import joins
 from core.graph.passes.packing import packing
 from core.graph.passes.recompute import recompute
 from core.graph.passes.recurrent import recurrent
@@ -253,6 +254,64 @@ def test_a_normalization_that_no_convolution_takes_is_scaled():
         np.testing.assert_allclose(net(x).asnumpy(), eager, rtol=1e-5, atol=1e-5)
     training = traced(net, x, record=True, parameters=parameters)
     assert batch_norm(training) is training
+
+
+@pytest.mark.parametrize("layout", ["rows", "channels last"])
+def test_joins_that_go_on_copy_what_is_new(layout):
+    """In one memory, of which all that was joined before stays readable."""
+
+    def block(x):
+        x = (
+            mx.nd.Pooling(x, kernel=(3, 3), pad=(1, 1))
+            if layout == "rows"
+            else mx.nd.Convolution(x, *weights, (3, 3), pad=(1, 1), num_filter=8)
+        )
+        one = mx.nd.concat(x, mx.nd.sin(x), dim=1)
+        two = mx.nd.concat(one, mx.nd.cos(one), mx.nd.exp(x), dim=1)
+        three = mx.nd.concat(two, mx.nd.sin(two), dim=-3)
+        aside = mx.nd.concat(one, mx.nd.tanh(one), dim=1)  # the room behind `one` is taken
+        return mx.nd.sqrt(mx.nd.abs(three)), one.sum(axis=1), two * 2, aside
+
+    x, weights = array(2, 4, 6, 5), (array(8, 4, 3, 3), array(8))
+    graph = joins(traced(block, x))
+    found = [name for name in names(graph) if "oncat" in name]
+    assert found == ["_plan_roomy_concat", "_plan_grown_concat", "_plan_grown_concat", "Concat"]
+    eager = [y.asnumpy() for y in block(x)]
+    hybrid = nn.HybridLambda(lambda F, x: block(x))
+    hybrid.hybridize()
+    for found in (evaluate(graph, x), [y.asnumpy() for y in hybrid(x)]):
+        for a, b in zip(found, eager, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_joins_whose_parts_somebody_gets_or_differentiates_stay():
+    def block(x, given):
+        one = mx.nd.concat(x, x * 2, dim=1)
+        two = mx.nd.concat(one, x * 3, dim=1)
+        return (two * 2, one) if given else two * 2
+
+    x = array(2, 3)
+    graph = traced(lambda x: block(x, True), x)
+    assert joins(graph) is graph and names(joins(traced(lambda x: block(x, False), x))) != names(graph)[:-1]
+    x.attach_grad()
+    graph = traced(lambda x: block(x, False), x, record=True)
+    assert joins(graph) is graph
+    other = traced(lambda x: mx.nd.concat(mx.nd.concat(x, x, dim=0), mx.nd.concat(x, x, dim=0), dim=1), array(3, 3))
+    assert joins(other) is other
+
+
+def test_weights_that_meet_few_data_are_packed():
+    """Those of depthwise windows and of a layer of one row; small products of other kinds stay, digit by digit."""
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(96, 3, padding=1, groups=96, in_channels=96), nn.Conv2D(32, 1, in_channels=96), nn.Dense(40))
+    net.initialize()
+    x = array(1, 96, 14, 14)
+    net(x)
+    graph = packing(epilogues(traced(net, x, parameters=[p.data() for p in net.collect_params().values()])))
+    assert [n.inputs[0].shape for n in graph.nodes if n.early] == [(96, 1, 3, 3), (40, 6272)]
+    eager = net(x).asnumpy()
+    net.hybridize()
+    np.testing.assert_allclose(net(x).asnumpy(), eager, rtol=1e-4, atol=1e-6)
 
 
 def test_epilogues_and_packing():

@@ -1,0 +1,69 @@
+"""Joins: of concatenations that go on from one another, each one copies what is new alone.
+
+Dense blocks (Huang et al., 2017) join what they have with what they made of it, again and again. The first such join
+takes memory for all that follow; what the later ones give are longer and longer parts of it.
+"""
+
+from __future__ import annotations
+
+from core.extents import is_symbolic
+from core.graph.ir import Graph, Node, Value, apply, written
+from core.graph.passes.fusion import on_gpu
+from core.ops.registry import F
+
+
+def joins(graph: Graph) -> Graph:
+    """The graph in prediction with chains of concatenations in one memory each."""
+    following = {} if graph.heads else _following(graph)
+    if not following:
+        return graph
+    nodes: list[Node] = []
+    replace: dict[Value, Value] = {}
+    behind = set(following.values())
+    for node in graph.nodes:
+        if node in following or node in behind:
+            nodes.append(_growing(node) if node in behind else _beginning(node, following))
+            replace[node.outputs[0]] = nodes[-1].outputs[0]
+        else:
+            nodes.append(node)
+    return graph.replaced(nodes, replace)
+
+
+def _following(graph: Graph) -> dict[Node, Node]:
+    """For each concatenation that another one goes on from, the first that does.
+
+    Not where the caller gets one of them, or anybody writes to it.
+    """
+    found: dict[Node, Node] = {}
+    fixed = graph.results() | written(graph.nodes)
+    for node in graph.nodes:
+        if node.op is not F.Concat or node.early or on_gpu(node) or is_symbolic(_length(node)):
+            continue
+        before = node.inputs[0].source
+        if before is None or before.op is not F.Concat or before.early or is_symbolic(_length(before)):
+            continue
+        alike = _axis(before) == _axis(node) and len({len(v.shape) for v in (*before.inputs, *node.inputs)}) == 1
+        alone = node.inputs.count(node.inputs[0]) == 1 and fixed.isdisjoint((node.inputs[0], *node.outputs))
+        if alike and alone:
+            found.setdefault(before, node)
+    return found
+
+
+def _beginning(node: Node, following: dict[Node, Node]) -> Node:
+    last = node
+    while last in following:
+        last = following[last]
+    room = _length(last) - _length(node)
+    return apply(F._plan_roomy_concat, node.inputs, {"dim": _axis(node), "room": room}, node.inputs[0])
+
+
+def _growing(node: Node) -> Node:
+    return apply(F._plan_grown_concat, node.inputs, {"dim": _axis(node)}, node.inputs[0])
+
+
+def _axis(node: Node) -> int:
+    return node.attrs["dim"] % len(node.outputs[0].shape)
+
+
+def _length(node: Node) -> int:
+    return node.outputs[0].shape[_axis(node)]
