@@ -160,7 +160,7 @@ def attach_rule(op: Operator, attrs: dict, inputs: Sequence, output, rule: Calla
 
 
 def is_tracked(array) -> bool:
-    """Whether an array hangs on the tape: no longer, where its computation was differentiated, which frees it."""
+    """Whether gradients reach an array: no longer, where its computation was differentiated, which frees it."""
     entry = array._entry
     if type(entry) is tuple and entry[0].saved_inputs is None:
         array._entry = entry = None

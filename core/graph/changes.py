@@ -17,17 +17,17 @@ class Changes:
 
 
 def arrays_changed() -> None:
-    """Tells compiled blocks that parameters changed in more than their values."""
+    """Notifies compiled blocks that parameters changed in more than their values."""
     Changes.count += 1
 
 
 def values_changed() -> None:
-    """Tells compiled blocks that an optimizer has written to parameters."""
+    """Notifies compiled blocks that an optimizer has written to parameters."""
     Changes.values += 1
 
 
 def rules_changed() -> None:
-    """Tells compiled blocks that what they traced is computed in another way now."""
+    """Notifies compiled blocks that what they traced is computed in another way now."""
     Changes.rules += 1
 
 

@@ -192,7 +192,7 @@ def random_crop(
 ) -> Pixels:
     """A window of `width` and `height`, of MXNet 2; of the same aspect and then resized where it does not fit.
 
-    xrange, yrange: bounds of the place, as shares of the room that the window has beside it and above it.
+    xrange, yrange: bounds of the position, as shares of the pixels that are left beside the window and above it.
     """
     _bounds("random_crop", "xrange", xrange, "0 <= low <= high <= 1", lambda low, high: 0 <= low <= high <= 1)
     _bounds("random_crop", "yrange", yrange, "0 <= low <= high <= 1", lambda low, high: 0 <= low <= high <= 1)

@@ -129,7 +129,7 @@ def rnn(
     that order. sequence_length (N,) with use_sequence_length: later outputs are 0, states are those of the last step.
     lstm_state_clip_min and lstm_state_clip_max bound the cell of an lstm, which lstm_state_clip_nan sets to the lower
     bound where it is NaN. As in MXNet a GPU alone heeds lengths and
-    bounds; on the CPU a warning tells that they are ignored.
+    bounds; on the CPU a warning says that they are ignored.
     """
     if min(num_layers, state_size) < 1:
         raise MXNetError(f"RNN: num_layers and state_size are from 1 on, given {num_layers} and {state_size}")

@@ -28,7 +28,7 @@ from gluoncv.model_zoo.state_dict import save_state_dict
 # %% [markdown]
 # ## timm and torchvision
 #
-# `save_state_dict` writes what these libraries load. Whatever a twin there computes otherwise is named in a warning.
+# `save_state_dict` writes what these libraries load. What theirs computes otherwise than ours is named in a warning.
 
 # %%
 net = get_model("resnet18_v1b")

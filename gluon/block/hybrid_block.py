@@ -201,7 +201,7 @@ class HybridBlock(Block):
         super().register_op_hook(callback, monitor_all)
 
     def infer_type(self, *args):
-        """Tells the dtypes of parameters that are not initialised yet from those of inputs."""
+        """Infers the dtypes of parameters that are not initialised yet from those of inputs."""
         dtypes = {array.dtype for array in leaves(args)}
         for parameter in self.collect_params().values() if len(dtypes) == 1 else ():
             if parameter._data is None:
@@ -256,7 +256,7 @@ class HybridBlock(Block):
         return rewritten(self, self._called_with, rewrite, ctx)
 
     def infer_shape(self, *args):
-        """Tells the shapes of this block's parameters from inputs.
+        """Infers the shapes of this block's parameters from inputs.
 
         A block in the style of MXNet 2 may override it to set `self.weight.shape = ...`. Here it runs a forward pass,
         or, before `initialize`, follows the block's symbol.

@@ -134,7 +134,7 @@ class SymbolBlock(HybridBlock):
         return self._closed[1]
 
     def infer_shape(self, *args):
-        """Tells the shapes of parameters that are not known from those of the inputs."""
+        """Infers the shapes of parameters that are not known from those of the inputs."""
         shapes = {name: x.shape for name, x in zip(self._input_names, leaves(args), strict=True)}
         known = {name: p.shape for name, p in self.params.items() if p.shape and all(n > 0 for n in p.shape)}
         with untraced():

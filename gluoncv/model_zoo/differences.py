@@ -1,6 +1,6 @@
-"""What networks of other libraries compute otherwise than their twins here: an epsilon, an activation, a pooling.
+"""What networks of other libraries compute otherwise than ours: an epsilon, an activation, a pooling.
 
-`make` makes a network compute as its twin does, `text` says where it does not. Each difference has a name and a value,
+`make` makes a network compute as theirs does, `text` says where it does not. Each difference has a name and a value,
 which state_dict.json gives:
 
 - `epsilon`: the number of all normalisations;

@@ -83,7 +83,7 @@ def load_state_dict(net, source, ctx=None, names=None):
 def save_state_dict(net, path, names):
     """Writes the weights of a network to a `.safetensors` file with the names of another library.
 
-    names: "timm", "torchvision", or "authors" for the names of its authors' program. What a twin there computes
+    names: "timm", "torchvision", or "authors" for the names of its authors' program. What a counterpart there computes
     otherwise than the network, such as another epsilon, is named in a warning. MXNetError for networks that have no map
     of names for that library, and for other kinds of files.
 

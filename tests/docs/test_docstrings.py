@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 
@@ -20,6 +21,15 @@ SHARE_WITH_EXAMPLE = 0.97
 
 def test_median_of_words():
     assert public.median(public.documented().values()) >= MEDIAN_WORDS, public.table().splitlines()[-1]
+
+
+def test_they_speak_the_words_of_the_field(root):
+    """Words that the code once had of its own, for barriers, proxies, donated buffers, output gradients, kernel modules."""
+    own = r"\b(twins?|vacated?|take_over|head gradients?|hangs? on|somebody|the long way|put aside|kernel rooms?)\b"
+    pages = [root / "README.md", *(root / "docs").glob("*.md"), *(root / "docs" / "tutorials").glob("*.py")]
+    texts = {path.name: path.read_text(encoding="utf-8") for path in pages} | public.documented()
+    assert not {name: found for name, text in texts.items() if (found := re.findall(own, text))}
+    assert "| room |" not in texts["results.md"]
 
 
 def test_share_with_an_example():

@@ -21,8 +21,8 @@ def convert_symbol(
     Names of operators for `target_dtype`, float32, or float32 under some attributes are as in `amp.init`;
     AssertionError for one in two of the lists. excluded_sym_names: nodes that stay in float32; ValueError for names
     that are not there.
-    data_names: inputs that come in float32, those without a dtype unless told; the others are told the dtype in which
-    the graph takes them. cast_optional_params: inputs that are only read in `target_dtype` are kept in it.
+    data_names: inputs that come in float32, by default those without a dtype; the others get the dtype in which the
+    graph takes them. cast_optional_params: inputs that are only read in `target_dtype` are kept in it.
     """
     from core.contrib import amp
 
