@@ -142,7 +142,7 @@ def batch_dot(
     lhs: Tensor, rhs: Tensor, *, transpose_a: Bool = False, transpose_b: Bool = False, forward_stype: OptStr = None
 ) -> Tensor:
     """Products of matrices, one for each position of the leading axes, which must agree."""
-    if not (lhs.dim() == rhs.dim() == 3 and len(lhs) == len(rhs)):  # told at once, unlike the rest
+    if not (lhs.dim() == rhs.dim() == 3 and lhs.shape[0] == rhs.shape[0]):  # told at once, unlike the rest
         if lhs.dim() < 3 or lhs.dim() != rhs.dim() or lhs.shape[:-2] != rhs.shape[:-2]:
             raise MXNetError(f"batch_dot: shapes {tuple(lhs.shape)} and {tuple(rhs.shape)} do not fit")
     return K.matmul(lhs, rhs, transpose_a, transpose_b)
@@ -156,7 +156,7 @@ def _batch_dot_special(attrs: Namespace) -> Special:
     ta, tb = attrs.transpose_a, attrs.transpose_b
 
     def run(lhs: Tensor, rhs: Tensor) -> Tensor:
-        if lhs.dim() != 3 or rhs.dim() != 3 or len(lhs) != len(rhs):
+        if lhs.dim() != 3 or rhs.dim() != 3 or lhs.shape[0] != rhs.shape[0]:
             return batch_dot.forward(lhs, rhs, transpose_a=ta, transpose_b=tb)
         return K.matmul(lhs, rhs, ta, tb)
 
