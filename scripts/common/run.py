@@ -165,6 +165,10 @@ class Run:
         self.record.facts["times"].setdefault("epochs", []).append(round(seconds, 3))
         self.record.say(f"epoch {epoch}: {_show(metrics)}", f"{seconds:.1f} s, {samples / seconds:.0f} samples/s")
 
+    def measured(self) -> list[str]:
+        """The names of what the last epoch measured, which may have been before a resumption."""
+        return [name for name in self.record.facts["epochs"][-1] if name != "epoch"]
+
     def finish(self, *names: str, published: str = "", **metrics: float | list[float]) -> dict:
         """Writes, and returns, the final metrics: `names` of the last epoch, and `metrics` as given.
 

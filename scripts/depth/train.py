@@ -72,7 +72,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         if test_set.load_depth:
             row |= test(nets.depth, DataLoader(test_set, args.batch_size, **loading), args, device)
         run.epoch_done(epoch, row, samples=len(batches) * args.batch_size)
-    return run.finish(*row)
+    return run.finish(*run.measured())
 
 
 def networks(args: argparse.Namespace, frames: list, device) -> Networks:

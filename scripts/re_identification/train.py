@@ -75,7 +75,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
                 accuracy.update(spread(label, devices), [net(x) for x in spread(data, devices)])
             row["val_accuracy"] = accuracy.get()[1]
         run.epoch_done(epoch, row, samples=len(train_batches) * whole)
-    return run.finish(*row)
+    return run.finish(*run.measured())
 
 
 def steps(size: tuple[int, int], train: bool = False, pad: int = 0) -> transforms.Compose:

@@ -21,3 +21,12 @@ def test_sums_begin_within_the_backward_pass(tmp_path):
     rows = json.loads((tmp_path / "benchmarks" / "gradient_sums.json").read_text())["rows"]
     assert [row["kind"] for row in rows] == ["no sums", "dist_sync", "dist_sync, 2bit"]
     assert all(row["backward s"] > 0 and row["step s"] > 0 for row in rows)
+
+
+@pytest.mark.slow
+def test_seconds_are_computed_and_measured(tmp_path):
+    program = [ROOT / "scripts/benchmarks/scaling.py", "--width", 64, "--batch", 8, "--logs", tmp_path]
+    subprocess.run([sys.executable, ROOT / "scripts/launch.py", "-n", "2", *map(str, program)], check=True, timeout=200)
+    rows = json.loads((tmp_path / "benchmarks" / "scaling.json").read_text())["rows"]
+    assert [row["kind"] for row in rows] == ["dist_sync", "stage 1", "stage 2", "stage 3"]
+    assert all(row["measured s"] > 0 and row["computed s"] >= row["alone s"] for row in rows)

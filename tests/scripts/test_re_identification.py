@@ -39,6 +39,7 @@ def test_training_resuming_and_finding_again(programs, market, tmp_path):
     assert len(record["epochs"]) == 3 and record["epochs"][-1]["loss"] < record["epochs"][0]["loss"]
     programs.interrupted(*program, rows=2, into="twice")
     assert programs(*program, "--resume", into="twice") == whole
+    assert programs(*program, "--resume", into="twice") == whole  # when all is done, too
     assert programs.record("twice") == record
     (saved,) = (tmp_path / "whole").rglob("market1501-0003.params")
     found = test.main([*map(str, market), "--pretrained", str(saved)])
