@@ -13,11 +13,18 @@ given, which `pandas.DataFrame` takes.
 """
 
 from gluoncv.auto.data import ImageClassificationDataset, ObjectDetectionDataset
-from gluoncv.auto.estimators import ImageClassificationEstimator, SSDEstimator
+from gluoncv.auto.estimators import (
+    CenterNetEstimator,
+    FasterRCNNEstimator,
+    ImageClassificationEstimator,
+    SSDEstimator,
+    YOLOv3Estimator,
+)
 from gluoncv.auto.space import Categorical, Int, Real
 from gluoncv.auto.tasks import ImageClassification, ImagePrediction, ObjectDetection
 
 __all__ = [
-    "Categorical", "ImageClassification", "ImageClassificationDataset", "ImageClassificationEstimator",
-    "ImagePrediction", "Int", "ObjectDetection", "ObjectDetectionDataset", "Real", "SSDEstimator",
+    "Categorical", "CenterNetEstimator", "FasterRCNNEstimator", "ImageClassification", "ImageClassificationDataset",
+    "ImageClassificationEstimator", "ImagePrediction", "Int", "ObjectDetection", "ObjectDetectionDataset", "Real",
+    "SSDEstimator", "YOLOv3Estimator",
 ]  # fmt: skip

@@ -9,8 +9,11 @@ from . import space as space
 from . import tasks as tasks
 from gluoncv.auto.data import ImageClassificationDataset as ImageClassificationDataset
 from gluoncv.auto.data import ObjectDetectionDataset as ObjectDetectionDataset
+from gluoncv.auto.estimators.center_net import CenterNetEstimator as CenterNetEstimator
+from gluoncv.auto.estimators.faster_rcnn import FasterRCNNEstimator as FasterRCNNEstimator
 from gluoncv.auto.estimators.image_classification import ImageClassificationEstimator as ImageClassificationEstimator
 from gluoncv.auto.estimators.ssd import SSDEstimator as SSDEstimator
+from gluoncv.auto.estimators.yolo import YOLOv3Estimator as YOLOv3Estimator
 from gluoncv.auto.space import Categorical as Categorical
 from gluoncv.auto.space import Int as Int
 from gluoncv.auto.space import Real as Real

@@ -8,8 +8,16 @@ from typing import Any, ClassVar
 
 from core.base import MXNetError
 from core.extras import load
+from core.files.safetensors import read_safetensors
 from gluoncv.auto.data import hold_out
-from gluoncv.auto.estimators import BaseEstimator, ImageClassificationEstimator, SSDEstimator
+from gluoncv.auto.estimators import (
+    BaseEstimator,
+    CenterNetEstimator,
+    FasterRCNNEstimator,
+    ImageClassificationEstimator,
+    SSDEstimator,
+    YOLOv3Estimator,
+)
 from gluoncv.auto.space import Space
 
 __all__ = ["ImageClassification", "ImagePrediction", "ObjectDetection"]
@@ -32,17 +40,22 @@ STRATEGIES = {
 class Task:
     """Tries `num_trials` settings of an estimator, and keeps the estimator that is best on the validation part.
 
-    config: settings of the estimator, a value or a `Space` of values each, and those of the search: num_trials;
+    config: "estimator", a name in `ESTIMATORS` or a class, by default the first of them; settings of the estimator, a
+    value or a `Space` of values each; and those of the search: num_trials;
     search_strategy, "halving" (a trial that is not among the best `reduction_factor`-th after `grace_period` epochs, and
     after every `reduction_factor` times as many, ends), "hyperband", "random" (all trials last as long), "bayesopt" and
     "bayesopt_hyperband" (settings are drawn near those that were good before); time_limits in seconds; max_reward, a
     figure that is good enough; seed. Searching takes optuna, which the extra `auto` installs. logger: as of estimators.
     """
 
-    ESTIMATOR: ClassVar[type[BaseEstimator]]
+    ESTIMATORS: ClassVar[dict[str, type[BaseEstimator]]]
 
     def __init__(self, config: dict[str, Any] | None = None, logger: logging.Logger | None = None):
         config = dict(config or {})
+        chosen = config.pop("estimator", next(iter(self.ESTIMATORS)))
+        if not isinstance(chosen, type) and chosen not in self.ESTIMATORS:
+            raise ValueError(f"estimator is one of {', '.join(self.ESTIMATORS)}, given {chosen!r}")
+        self._estimator = chosen if isinstance(chosen, type) else self.ESTIMATORS[chosen]
         self._search = {name: config.pop(name, default) for name, default in SEARCH.items()}
         if self._search["search_strategy"] not in STRATEGIES:
             raise ValueError(
@@ -53,7 +66,7 @@ class Task:
         self._spaces = {name: value for name, value in config.items() if isinstance(value, Space)}
         self._fixed = {name: value for name, value in config.items() if name not in self._spaces}
         # Whatever is misspelt is told before anything is trained.
-        self.ESTIMATOR({**self._fixed, **dict.fromkeys(self._spaces)})
+        self._estimator({**self._fixed, **dict.fromkeys(self._spaces)})
         self._logger = logger
         self._summary: dict[str, Any] = {}
         self._history: list[dict[str, Any]] = []
@@ -70,7 +83,7 @@ class Task:
         begin = time.perf_counter()
 
         def train(settings, reporter=None) -> float:
-            estimator = self.ESTIMATOR({**self._fixed, **settings}, self._logger, reporter)
+            estimator = self._estimator({**self._fixed, **settings}, self._logger, reporter)
             left = None if limit is None else limit - (time.perf_counter() - begin)
             result = estimator.fit(train_data, val_data, time_limit=left)
             self._history.append({"settings": settings, **result})
@@ -86,7 +99,7 @@ class Task:
         if not best:
             raise MXNetError("no trial was trained to its end; give more time, or more trials")
         self._summary = {
-            self.ESTIMATOR.FIGURE: best[1], "best_config": {**self._fixed, **best[2]},
+            self._estimator.FIGURE: best[1], "best_config": {**self._fixed, **best[2]},
             "trials": len(self._history), "total_time": time.perf_counter() - begin,
         }  # fmt: skip
         best[0].reporter = None
@@ -102,8 +115,10 @@ class Task:
 
     @classmethod
     def load(cls, filename) -> BaseEstimator:
-        """The estimator that was saved in a file."""
-        return cls.ESTIMATOR.load(filename)
+        """The estimator that was saved in a file; MXNetError for one of another task, or for something else."""
+        saved = read_safetensors(filename)[1].get("estimator")
+        known = {estimator.__name__: estimator for estimator in cls.ESTIMATORS.values()}
+        return known.get(saved, next(iter(known.values()))).load(filename)
 
     def _optimize(self, train, limit) -> None:
         """Has optuna draw settings, and end trials early."""
@@ -127,7 +142,9 @@ class Task:
             def report(epoch, value):
                 trial.report(value, epoch)
                 if trial.should_prune():
-                    self._history.append({"settings": settings, "pruned": True, "epochs": epoch, self._figure: value})
+                    self._history.append(
+                        {"settings": settings, "pruned": True, "epochs": epoch, self._estimator.FIGURE: value}
+                    )
                     raise optuna.TrialPruned
 
             return train(settings, report)
@@ -144,21 +161,23 @@ class Task:
         finally:
             optuna.logging.set_verbosity(before)
 
-    @property
-    def _figure(self) -> str:
-        return self.ESTIMATOR.FIGURE
-
 
 class ImageClassification(Task):
     """Searches settings of `ImageClassificationEstimator`."""
 
-    ESTIMATOR = ImageClassificationEstimator
+    ESTIMATORS: ClassVar = {"img_cls": ImageClassificationEstimator}
 
 
 ImagePrediction = ImageClassification
 
 
 class ObjectDetection(Task):
-    """Searches settings of `SSDEstimator`."""
+    """Searches settings of a detector: `SSDEstimator`, or that of the setting "estimator".
 
-    ESTIMATOR = SSDEstimator
+    ObjectDetection({"estimator": "yolo3", "lr": Real(1e-4, 1e-2, log=True), "num_trials": 8}).fit(train)
+    """
+
+    ESTIMATORS: ClassVar = {
+        "ssd": SSDEstimator, "yolo3": YOLOv3Estimator, "center_net": CenterNetEstimator,
+        "faster_rcnn": FasterRCNNEstimator,
+    }  # fmt: skip

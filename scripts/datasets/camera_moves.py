@@ -1,11 +1,11 @@
 """Clips of camera moves over pictures, for recipes that recognise actions: a window that stands still, goes left,
-right, up or down, or that draws near or away.
+right, up or down, that draws near or away, or a scene that it dawns or falls dark over.
 
     python scripts/datasets/camera_moves.py ../shared/data/tiny_coco/train2017 --target moves --hold-out 4
 
-Each picture gives --clips clips of each move, from random places and with random speeds. Clips of every K-th picture are for
-tests: nothing of these pictures is seen in training. Folders of frames and the lists train.txt and val.txt are what
-train_recognizer.py reads with `--dataset custom`.
+Each picture gives --clips clips of each move, from random places, with random speeds, by some light or other. Clips of
+every K-th picture are for tests: nothing of these pictures is seen in training. Folders of frames and the lists train.txt
+and val.txt are what train_recognizer.py reads with `--dataset custom`.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ from scripts.common.flags import Parser
 from scripts.common.program import program
 
 PICTURES = (".jpg", ".jpeg")
-# name: direction of the window in x and y, and of its size
+# name: direction of the window in x and y, of its size, and of the light
 MOVES = {
-    "still": (0, 0, 0),
-    "left": (-1, 0, 0),
-    "right": (1, 0, 0),
-    "up": (0, -1, 0),
-    "down": (0, 1, 0),
-    "near": (0, 0, -1),
-    "away": (0, 0, 1),
+    "still": (0, 0, 0, 0),
+    "left": (-1, 0, 0, 0),
+    "right": (1, 0, 0, 0),
+    "up": (0, -1, 0, 0),
+    "down": (0, 1, 0, 0),
+    "near": (0, 0, -1, 0),
+    "away": (0, 0, 1, 0),
+    "dawn": (0, 0, 0, 1),
+    "dusk": (0, 0, 0, -1),
 }
 
 
@@ -61,19 +63,22 @@ def main(argv: list[str] | None = None) -> dict[str, int]:
 
 def write_clip(folder: Path, picture: Path, move: tuple, frames: int, size: int, random) -> None:
     """The frames img_00001.jpg and so on, of `size` x `size` pixels."""
-    from PIL import Image
+    from PIL import Image, ImageEnhance
 
     folder.mkdir(parents=True, exist_ok=True)
     with Image.open(picture) as opened:
         whole = opened.convert("RGB")
     side = min(whole.size) * random.uniform(0.5, 0.6)
     middle = np.array([random.uniform(0.48, 0.52) * extent for extent in whole.size])
-    along = np.array(move) * side * random.uniform(0.25, 0.4)  # the way from the middle to the last frame
+    speed = random.uniform(0.25, 0.4)
+    along = np.array(move) * side * speed  # the way from the middle to the last frame
+    light = random.uniform(0.5, 0.7)  # of the middle frame, as a share of the picture's
     for index, t in enumerate(np.linspace(-1, 1, frames), 1):
         half = (side + along[2] * t) / 2
         left, top = middle + along[:2] * t - half
         box = (left, top, left + 2 * half, top + 2 * half)
         frame = whole.resize((size, size), Image.Resampling.BILINEAR, box=_within(box, whole.size))
+        frame = ImageEnhance.Brightness(frame).enhance(light * (1 + 2 * move[3] * speed * t))
         frame.save(folder / f"img_{index:05d}.jpg", quality=90)
 
 

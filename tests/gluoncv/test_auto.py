@@ -163,16 +163,37 @@ def boxes():
     return Squares(items)
 
 
-def test_objects_are_found(boxes, tmp_path):
-    config = {"transfer": None, "backbone": "mobilenet0.25", "data_shape": 64, "pretrained_base": False}
-    config |= {"batch_size": 8, "score_thresh": 0.0}
-    untrained = auto.SSDEstimator({**config, "epochs": 1, "lr": 1e-9}).fit(boxes, boxes)["valid_map"]
-    estimator = auto.SSDEstimator({**config, "epochs": 3, "lr": 0.02})
+REGIONS = {
+    "rpn_train_pre_nms": 200, "rpn_train_post_nms": 50, "rpn_test_pre_nms": 200, "rpn_test_post_nms": 30,
+    "num_sample": 32, "alloc_size": (32, 32), "rpn_channel": 64, "num_fpn_filters": 64,
+    "num_box_head_dense_filters": 64,
+}  # fmt: skip
+# estimator: (settings of a small one, epochs, rate, least mean average precision; None: the loss falls)
+DETECTORS = {
+    "ssd": ({"backbone": "mobilenet0.25", "data_shape": 64, "batch_size": 8}, 3, 0.02, 0.02),
+    "yolo3": ({"backbone": "mobilenet0.25", "data_shape": 64, "batch_size": 4}, 10, 0.005, None),
+    "center_net": ({"backbone": "resnet18_v1b", "data_shape": 64, "batch_size": 4}, 5, 0.003, None),
+    "faster_rcnn": (
+        {"backbone": "resnet18_v1b", "image_short": 64, "image_max_size": 64, "options": REGIONS, "batch_size": 4},
+        6,
+        0.03,
+        0.05,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+def test_objects_are_found(name, boxes, tmp_path):
+    config, epochs, rate, least = DETECTORS[name]
+    config = {**config, "transfer": None, "pretrained_base": False, "score_thresh": 0.0}
+    kind = auto.ObjectDetection.ESTIMATORS[name]
+    untrained = kind({**config, "epochs": 1, "lr": 1e-9}).fit(boxes, boxes)
     told = []
-    estimator.reporter = lambda epoch, value: told.append(value)
+    estimator = kind({**config, "epochs": epochs, "lr": rate}, reporter=lambda epoch, value: told.append(value))
     result = estimator.fit(boxes, boxes)
-    # What is drawn depends on the names of layers, which count on; the loss alone tells little after twelve steps.
-    assert result["valid_map"] == max(told) > 4 * untrained and len(told) == 3
+    # What is drawn depends on the names of layers, which count on, so figures after few steps do.
+    assert result["valid_map"] == max(told) and len(told) == epochs
+    assert result["train_loss"] < untrained["train_loss"] if least is None else result["valid_map"] > least
     names, figures = estimator.evaluate(boxes)
     assert names == ["red", "green", "mAP"] and figures[-1] == pytest.approx(np.mean(figures[:2]))
     found = estimator.predict(boxes[0][0])
@@ -183,6 +204,22 @@ def test_objects_are_found(boxes, tmp_path):
     estimator.save(tmp_path / "boxes.safetensors")
     again = auto.ObjectDetection.load(tmp_path / "boxes.safetensors")
     assert again.evaluate(boxes)[1] == pytest.approx(figures, abs=1e-4)
+
+
+def test_a_task_is_told_its_estimator(boxes):
+    with pytest.raises(ValueError, match="estimator is one of ssd, yolo3, center_net, faster_rcnn, given 'rcnn'"):
+        auto.ObjectDetection({"estimator": "rcnn"})
+    with pytest.raises(ValueError, match="there is no setting 'wh_weight'"):
+        auto.ObjectDetection({"estimator": "yolo3", "wh_weight": 1})
+    config = {"transfer": None, "pretrained_base": False, **DETECTORS["yolo3"][0], "epochs": 1, "nms_topk": 7}
+    found = auto.ObjectDetection({"estimator": auto.YOLOv3Estimator, **config}).fit(boxes, boxes)
+    assert type(found) is auto.YOLOv3Estimator and found.net.nms_topk == 7
+
+
+def test_corners_of_wide_pictures_are_shares_of_them():
+    estimator = auto.CenterNetEstimator()
+    # A picture of 200 x 100 lies in the rows 16 to 48 of an input of 64 x 64.
+    assert np.allclose(estimator._shares(np.array([[0, 16, 32, 48]]), (64, 64), (200, 100)), [[0, 0, 0.5, 1]])
 
 
 def test_data_sets_are_read_from_lists(pictures, tmp_path, data):

@@ -72,6 +72,11 @@ def test_camera_moves(data, tmp_path):
     more = str(data / "imagenet_samples" / "images")
     both = camera_moves.main([more, *given[:1], "--target", str(tmp_path / "both"), *given[3:], "--moves", "up"])
     assert both == {"train": 144, "val": 6}
+    camera_moves.main([*given[:2], str(tmp_path / "light"), *given[3:], "--moves", "dawn", "still", "dusk"])
+    clips = [tmp_path / "light" / f"{name[:-1]}{label}" for label in range(3)]
+    light = [[np.asarray(Image.open(clip / f"img_0000{k}.jpg")).mean() for k in (1, 3)] for clip in clips]
+    assert light[0][1] > 1.4 * light[0][0] and light[2][0] > 1.4 * light[2][1]
+    assert abs(light[1][1] / light[1][0] - 1) < 0.01
     several = camera_moves.main([*given[:2], str(tmp_path / "two"), *given[3:], "--moves", "still", "--clips", "2"])
     assert several == {"train": 48 * 2, "val": 2 * 2} and len({*(tmp_path / "two" / "val.txt").open()}) == 4
     assert min(left_columns(shift) for shift in range(8, 31)) < 0.5 * left_columns(0)  # the window went right

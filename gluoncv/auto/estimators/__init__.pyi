@@ -3,8 +3,15 @@
 from typing import Any
 
 from . import base as base
+from . import center_net as center_net
+from . import detection as detection
+from . import faster_rcnn as faster_rcnn
 from . import image_classification as image_classification
 from . import ssd as ssd
+from . import yolo as yolo
 from gluoncv.auto.estimators.base import BaseEstimator as BaseEstimator
+from gluoncv.auto.estimators.center_net import CenterNetEstimator as CenterNetEstimator
+from gluoncv.auto.estimators.faster_rcnn import FasterRCNNEstimator as FasterRCNNEstimator
 from gluoncv.auto.estimators.image_classification import ImageClassificationEstimator as ImageClassificationEstimator
 from gluoncv.auto.estimators.ssd import SSDEstimator as SSDEstimator
+from gluoncv.auto.estimators.yolo import YOLOv3Estimator as YOLOv3Estimator

@@ -43,6 +43,7 @@ class BaseEstimator:
 
     DEFAULTS: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     FIGURE: ClassVar[str]  # name of the figure that epochs are compared by
+    OPTIMIZER: ClassVar[str] = "sgd"
 
     def __init__(self, config=None, logger: logging.Logger | None = None, reporter: Callable | None = None):
         self.config, self.logger, self.reporter = config, logger, reporter
@@ -133,8 +134,13 @@ class BaseEstimator:
                 step_epoch=[epoch - warmup for epoch in train["lr_decay_epoch"]], step_factor=train["lr_decay"],
             ),
         ])  # fmt: skip
-        settings = {"lr_scheduler": schedule, "momentum": train["momentum"], "wd": train["wd"]}
-        return Trainer(self.net.collect_params(), "sgd", settings)
+        settings = {"lr_scheduler": schedule, "wd": train["wd"]}
+        settings |= {"momentum": train["momentum"]} if self.OPTIMIZER == "sgd" else {"learning_rate": train["lr"]}
+        return Trainer(self._trained(), self.OPTIMIZER, settings)
+
+    def _trained(self):
+        """The parameters that are trained."""
+        return self.net.collect_params()
 
     def _epoch(self, batches: DataLoader, trainer: Trainer) -> float:
         """Trains for an epoch, and gives its mean loss."""
@@ -147,8 +153,10 @@ class BaseEstimator:
             losses.append(sum(float(loss.asscalar()) for loss in found))
         return float(np.mean(losses))
 
-    def _spread(self, part: nd.NDArray) -> list[nd.NDArray]:
-        """The parts of an array for each device."""
+    def _spread(self, part: nd.NDArray | Sequence[nd.NDArray]) -> list[nd.NDArray]:
+        """The parts of an array for each device; or those of a list, where it holds them."""
+        if isinstance(part, (list, tuple)):
+            return [own.as_in_context(device) for own, device in zip(part, self._devices, strict=True)]
         devices = self._devices[: part.shape[0]]
         ends = np.linspace(0, part.shape[0], len(devices) + 1).astype(int)
         return [part[a:b].as_in_context(device) for a, b, device in zip(ends, ends[1:], devices, strict=False)]

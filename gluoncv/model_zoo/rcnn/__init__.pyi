@@ -3,6 +3,7 @@
 from typing import Any
 
 from . import faster_rcnn as faster_rcnn
+from . import losses as losses
 from . import mask_rcnn as mask_rcnn
 from . import presets as presets
 from . import rcnn_target as rcnn_target
