@@ -296,6 +296,12 @@ def test_users_are_told_what_is_wrong(tmp_path):
     onnx.save(model, path)
     with pytest.raises(MXNetError, match=r"node 0 .Unheard .*is not converted; known are"):
         mx.contrib.onnx.import_model(path)
+    model.graph.node[0].op_type = "Bernoulli"  # which the standard defines by operators that are not converted
+    onnx.save(model, path)
+    with pytest.raises(
+        MXNetError, match=r"node 0 .Bernoulli .*node 0 .RandomUniformLike .*is not converted; known are"
+    ):
+        mx.contrib.onnx.import_model(path)
     with pytest.raises(MXNetError, match="cannot open"):
         mx.contrib.onnx.import_model(path + ".absent")
     assert {"Activation", "Convolution", "softmax"} <= set(mx.onnx.get_operator_support())

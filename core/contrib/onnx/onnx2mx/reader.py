@@ -24,7 +24,6 @@ for _family in (
     "reductions",
     "shapes",
     "layers",
-    "normalization",
     "images",
     "recurrent",
     "quantization",
@@ -178,11 +177,8 @@ def _walk(onnx, network: Network, graph, path: str, within: str = "", outer=None
         node = node if outer is None else _resolved(node, outer)
         place = f"node {i} ({node.op_type} {node.name or ', '.join(node.output)!r})"
         where = f"{path!r}: {within}{place}"
-        known = CONVERSIONS.keys() | CONTROL.keys() | {"Constant"}
-        schema = None if node.op_type in known else _defined(onnx, network, node)
-        if node.domain not in ("", "ai.onnx") or (node.op_type not in known and schema is None):
-            domain = f" of the domain {node.domain!r}" if node.domain else ""
-            raise MXNetError(f"{where}: this operator{domain} is not converted; known are {', '.join(sorted(known))}")
+        if node.domain not in ("", "ai.onnx"):
+            raise MXNetError(f"{where}: this operator of the domain {node.domain!r} is not converted")
         attrs = {a.name: _attribute(onnx, a, path) for a in node.attribute}
         if node.op_type == "Constant":
             network.constant(node.output[0], _constant(attrs, where))
@@ -197,10 +193,10 @@ def _walk(onnx, network: Network, graph, path: str, within: str = "", outer=None
             if node.op_type in CONTROL:
                 walk = _walker(onnx, network, path, within, outer)
                 results = CONTROL[node.op_type](network, attrs, walk, *given)
-            elif schema is not None:
-                results = _by_definition(onnx, network, schema, node, given, path, f"{within}{place}: ")
-            else:
+            elif node.op_type in CONVERSIONS:
                 results = convert(network, node.op_type, attrs, given)
+            else:
+                results = _by_definition(onnx, network, node, given, path, f"{within}{place}: ")
         except (TypeError, KeyError, ValueError, IndexError, ArithmeticError, OverflowError) as error:
             if isinstance(error, MXNetError):
                 raise
@@ -241,16 +237,6 @@ def _inner(network: Network):
         network.values, network.where, network.name, network.outputs, network.opset = before
 
 
-def _defined(onnx, network: Network, node):
-    """What the standard says of an operator that it defines by others, None for one that it does not."""
-    try:
-        schema = onnx.defs.get_schema(node.op_type, network.opset, "")
-    except onnx.defs.SchemaError:
-        return None
-    versions = schema.context_dependent_function_opset_versions
-    return schema if schema.has_function or any(v <= network.opset for v in versions) else None
-
-
 def _resolved(node, outer: dict):
     """The node with the values of attributes that it takes from the operator which it helps to define."""
     made = type(node)()
@@ -263,14 +249,20 @@ def _resolved(node, outer: dict):
     return made
 
 
-def _by_definition(onnx, network: Network, schema, node, given: list, path: str, within: str) -> list:
+def _by_definition(onnx, network: Network, node, given: list, path: str, within: str) -> list:
     """What a node gives whose operator the standard defines by others, which are converted in its place."""
+    schema, versions = None, []
+    with contextlib.suppress(onnx.defs.SchemaError):
+        schema = onnx.defs.get_schema(node.op_type, network.opset, "")
+        versions = [v for v in schema.context_dependent_function_opset_versions if v <= network.opset]
+    if not (schema and (schema.has_function or versions)):
+        known = sorted(CONVERSIONS.keys() | CONTROL.keys() | {"Constant"})
+        raise network.refuse(f"this operator is not converted; known are {', '.join(known)}")
     body = schema.function_body if schema.has_function else onnx.FunctionProto()
     if not schema.has_function:
-        version = max(v for v in schema.context_dependent_function_opset_versions if v <= network.opset)
         given_to_it = node.SerializeToString(), [_type(onnx, network, x).SerializeToString() for x in given]
         try:
-            body.ParseFromString(schema.get_context_dependent_function_with_opset_version(version, *given_to_it))
+            body.ParseFromString(schema.get_context_dependent_function_with_opset_version(max(versions), *given_to_it))
         except RuntimeError as error:
             raise network.refuse(f"the standard defines nothing for it: {error}") from None
         if not body.node:
