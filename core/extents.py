@@ -17,7 +17,7 @@ import numbers
 import operator
 import sys
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -47,6 +47,18 @@ class Space:
         made = Symbol(self, self._first + len(self.symbols), hint)
         self.symbols.append(made)
         return made.extent
+
+    def opened(
+        self, shapes: Sequence[Sequence[int]], groups: Iterable[Sequence[tuple[int, int]]]
+    ) -> list[tuple[int | Extent, ...]]:
+        """Shapes with a symbol in the place of their lengths for each group of places (number of a shape, axis)."""
+        made: list[list[int | Extent]] = [list(shape) for shape in shapes]
+        for group in groups:
+            k, axis = group[0]
+            length = self.symbol(max(LOWEST, shapes[k][axis]))
+            for k, axis in group:
+                made[k][axis] = length
+        return [tuple(shape) for shape in made]
 
     def guard(self, condition: str) -> None:
         """Restricts the class of shapes."""

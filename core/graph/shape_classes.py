@@ -51,21 +51,11 @@ class OpenShapes:
 
     def __init__(self, first: Shapes, shapes: Shapes, varying: set[tuple[int, int]]):
         self.space, self.example = Space(), shapes
-        self.extents: list[tuple] = [tuple(shape) for shape in shapes]
-        self._places: list[list[tuple[int, int]]] = []  # of each symbol
-        found: dict[tuple[int, int], int] = {}
+        found: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for k, axis in sorted(varying):
-            lengths = first[k][axis], shapes[k][axis]
-            if lengths not in found:
-                found[lengths] = len(self._places)
-                self.space.symbol(lengths[1])
-                self._places.append([])
-            self._places[found[lengths]].append((k, axis))
-        for symbol, places in zip(self.space.symbols, self._places, strict=True):
-            for k, axis in places:
-                shape = list(self.extents[k])
-                shape[axis] = symbol.extent
-                self.extents[k] = tuple(shape)
+            found.setdefault((first[k][axis], shapes[k][axis]), []).append((k, axis))
+        self._places = list(found.values())  # of each symbol
+        self.extents = self.space.opened(shapes, self._places)
 
     def pinned(self) -> dict[tuple[int, int], str]:
         """(array, axis) of the lengths that the trace needed as numbers, and the line that did."""

@@ -7,7 +7,7 @@ import functools
 import numbers
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -252,15 +252,7 @@ class Symbol:
         self = self._with_distinct_variables()
         variables, outputs = infer.partial_shapes(self._entries, self._given("shape", args, kwargs, _known_shape))
         empty = None if is_np_shape() else ()
-
-        def shown(shape):
-            return empty if shape is None else shape
-
-        return (
-            [shown(variables[name]) for name in self.list_arguments()],
-            [shown(shape) for shape in outputs],
-            [shown(variables[name]) for name in self.list_auxiliary_states()],
-        )
+        return self._by_kind(variables, outputs, lambda shape: empty if shape is None else shape)
 
     def infer_type(self, *args, **kwargs):
         """(dtypes of arguments, of outputs, of auxiliary states), from those of some arguments.
@@ -274,15 +266,12 @@ class Symbol:
         """Like `infer_type`, with None for dtypes that are not known."""
         self = self._with_distinct_variables()
         variables, outputs = infer.types(self._entries, self._given("dtype", args, kwargs, lambda dtype: dtype))
+        return self._by_kind(variables, outputs, lambda name: None if name is None else dtype_type(name))
 
-        def show(name):
-            return None if name is None else dtype_type(name)
-
-        return (
-            [show(variables[name]) for name in self.list_arguments()],
-            [show(name) for name in outputs],
-            [show(variables[name]) for name in self.list_auxiliary_states()],
-        )
+    def _by_kind(self, variables: dict, outputs: list, shown: Callable) -> tuple[list, list, list]:
+        """What is known of (arguments, outputs, auxiliary states)."""
+        arguments, states = ([shown(variables[v.name]) for v in group] for group in self._variables())
+        return arguments, [shown(x) for x in outputs], states
 
     def _given(self, what: str, args: tuple, kwargs: dict, convert) -> dict:
         if args and kwargs:

@@ -11,7 +11,7 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 
-from core.extents import LOWEST, Space, same
+from core.extents import Space, same
 from core.graph.ir import Graph
 from core.graph.trace import Slot, Traced
 from core.symbol import Symbol, infer
@@ -77,12 +77,8 @@ def _open(
     whole: Callable, names: list[str], held: dict[int, Symbol], shapes: Sequence[tuple], groups: list[list[Place]]
 ) -> Made:
     """The symbol with a length of its own for each of these groups; NeedsNumber where one of them is needed."""
-    space, extents = Space(), [list(shape) for shape in shapes]
-    for group in groups:
-        length = space.symbol(max(LOWEST, shapes[group[0][0]][group[0][1]]))
-        for k, axis in group:
-            extents[k][axis] = length
-    traced = whole([tuple(shape) for shape in extents])
+    space = Space()
+    traced = whole(space.opened(shapes, groups))
     for symbol, line in space.pinned.items():
         if not line.by_operator:
             raise NeedsNumber(f"{os.path.basename(line)} needs the length", symbol.extent)

@@ -17,7 +17,7 @@ from core.contrib.onnx import package
 from core.contrib.onnx.mx2onnx.control_flow import CONTROL
 from core.contrib.onnx.mx2onnx.table import CONVERSIONS, EXPRESSIONS, LATEST, NEEDED, OPSET, Builder, shown
 from core.dtypes import dtype_name
-from core.extents import LOWEST, Space, hints
+from core.extents import Space, hints
 from core.files.atomic import replacing
 from core.graph.ir import Node, Value, Variable
 from core.graph.trace import trace
@@ -274,15 +274,10 @@ def _fits(symbol, known, shapes, types, free) -> bool:
 
 def _opened(shapes: dict, free: dict[tuple[str, int], str]) -> tuple[Space, dict]:
     """The shapes with a symbol for each name of free extents."""
-    space, symbols = Space(), {}
+    space, places, groups = Space(), {name: k for k, name in enumerate(shapes)}, {}
     for (name, axis), label in free.items():
-        symbols.setdefault(label, None)
-        if symbols[label] is None:
-            symbols[label] = space.symbol(max(LOWEST, shapes[name][axis]))
-    return space, {
-        name: tuple(symbols[free[name, axis]] if (name, axis) in free else n for axis, n in enumerate(shape))
-        for name, shape in shapes.items()
-    }
+        groups.setdefault(label, []).append((places[name], axis))
+    return space, dict(zip(shapes, space.opened([*shapes.values()], groups.values())))
 
 
 class _Conversion:
