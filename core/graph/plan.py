@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from core import kernels, storage
 from core.extents import Extent, Ratio, is_symbolic
@@ -18,6 +19,7 @@ from core.graph.memory import Sharing, buffers
 _PLAIN = (bool, int, str, type(None))
 
 
+@dataclass(slots=True)
 class Step:
     """One call. function: what is called; arguments, keywords: values,
     draws and constants (nested in lists and tuples).
@@ -26,15 +28,13 @@ class Step:
     (formula, operands, attributes, dtype). called: the kernels that are called, as far as that was seen.
     """
 
-    __slots__ = ("arguments", "called", "formula", "function", "kernel", "keywords", "node")
-
-    def __init__(
-        self, kernel: str, function: Callable, arguments: Sequence, keywords: dict, node: Node, formula=None,
-        called: Sequence = (),
-    ):  # fmt: skip
-        self.kernel, self.function, self.arguments, self.keywords, self.node, self.formula, self.called = (
-            kernel, function, arguments, keywords, node, formula, called,
-        )  # fmt: skip
+    kernel: str
+    function: Callable
+    arguments: Sequence
+    keywords: dict
+    node: Node
+    formula: tuple | None = None
+    called: Sequence = ()
 
 
 class Part:
