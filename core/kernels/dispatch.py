@@ -17,6 +17,7 @@ import contextlib
 import functools
 import importlib
 import inspect
+import os
 import sys
 import threading
 import warnings
@@ -146,7 +147,7 @@ class _State:
 
     def __init__(self) -> None:
         self.forced: str | None = None
-        self.deterministic = False
+        self.deterministic = os.environ.get("MXNET_ENFORCE_DETERMINISM") == "1"  # MXNet's variable
 
 
 KERNELS: dict[str, Kernel] = {}  # by "family.name", of the families that were imported

@@ -1,8 +1,8 @@
 """Ahead-of-time compilation of kernels, which needs no GPU: what a kernel will cost is known before it runs.
 
 Every kernel module of this backend lists its tuned configurations in `AOT`; `cases()` finds the lists, `compile_case`
-compiles one entry and reads registers, spills and shared memory from what ptxas reports, and tensor-core instructions
-from the PTX. `TRITON_INTERPRET` must be unset, for interpreted kernels cannot be compiled.
+compiles one entry for a target and reads registers, spills and shared memory from what ptxas reports, or from what the
+assembly says for AMD's, and tensor-core instructions from the assembly. `TRITON_INTERPRET` must be unset, for interpreted kernels cannot be compiled.
 """
 
 from __future__ import annotations
@@ -18,11 +18,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from core.kernels.triton.targets import TARGETS
-
-CUDA = {target.arch: target for target in TARGETS.values() if target.backend == "cuda"}
-ARCHITECTURES = tuple(CUDA)
-SHARED_LIMIT = {arch: target.shared for arch, target in CUDA.items()}
+from core.kernels.triton.targets import Target
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,9 +43,19 @@ class AotCase:
     copies: str | None = None
     since: int = 80
 
-    def instruction(self, arch: int) -> str | None:
-        """The kind of tensor-core instruction that is demanded for sm_`arch`, as `Resources` names it."""
-        return CUDA[arch].instruction if self.tensor_core == "group" else "mma" if self.tensor_core else None
+    def meant_for(self, target: Target) -> bool:
+        """Whether the kernel is meant for a target; AMD's are served by what serves the oldest of NVIDIA's."""
+        return self.since <= (target.arch if isinstance(target.arch, int) else 80)
+
+    def instruction(self, target: Target) -> str | None:
+        """The kind of tensor-core instruction that is demanded for a target, as `Resources` names it."""
+        if self.tensor_core == "group" or target.backend == "hip":
+            return target.instruction if self.tensor_core else None
+        return "mma" if self.tensor_core else None
+
+    def way(self, target: Target) -> str | None:
+        """The way from global to shared memory that is demanded for a target; AMD's go through registers."""
+        return self.copies if target.backend == "cuda" else None
 
     def __str__(self) -> str:
         settings = " ".join(f"{name}={value}" for name, value in self.constexprs.items())
@@ -60,7 +66,7 @@ class AotCase:
 @dataclasses.dataclass(frozen=True)
 class Resources:
     """What a compiled kernel takes: registers a thread, bytes spilled (stores and loads), bytes of local memory and
-    of shared memory, the kind of tensor-core instruction in it ("wgmma", "tcgen05", "mma" or None), and by what way
+    of shared memory, the kind of tensor-core instruction in it ("wgmma", "tcgen05", "mma", "mfma" or None), and by what way
     tiles come from global to shared memory ("tma": bulk tensor copies, "cp.async": asynchronous copies, None: through
     registers, or not at all)."""
 
@@ -82,10 +88,16 @@ def cases() -> dict[str, list[AotCase]]:
     return {name: list(module.AOT) for name, module in modules if hasattr(module, "AOT")}
 
 
-def compile_case(case: AotCase, arch: int) -> Resources:
-    """Compiles `case` for sm_`arch` and says what it takes. Errors of the compiler pass through."""
+def compile_case(case: AotCase, target: Target) -> Resources:
+    """Compiles `case` for a target and says what it takes. Errors of the compiler pass through.
+
+    float32 is multiplied as the target does it with float32's accuracy, whatever NVIDIA's way is that the case names.
+    """
+    constexprs = dict(case.constexprs)
+    if constexprs.get("PRECISION") == "tf32x3":
+        constexprs["PRECISION"] = target.accurate
     names = case.kernel.arg_names
-    given = {**case.signature, **dict.fromkeys(case.constexprs, "constexpr")}
+    given = {**case.signature, **dict.fromkeys(constexprs, "constexpr")}
     if set(given) != set(names):
         raise ValueError(f"{case.kernel.__name__}: arguments are {names}, the case names {sorted(given)}")
     signature, attributes = {}, {}
@@ -94,11 +106,14 @@ def compile_case(case: AotCase, arch: int) -> Resources:
         signature[name] = kind
         if divisor or kind.startswith("*"):
             attributes[(index,)] = [["tt.divisibility", int(divisor or 16)]]
-    source = ASTSource(case.kernel, signature, {(names.index(n),): v for n, v in case.constexprs.items()}, attributes)
+    source = ASTSource(case.kernel, signature, {(names.index(n),): v for n, v in constexprs.items()}, attributes)
     options = {"num_warps": case.num_warps, "num_stages": case.num_stages}
     log = io.StringIO()
     with _knobs(), contextlib.redirect_stdout(log):
-        compiled = triton.compile(source, target=GPUTarget("cuda", arch, CUDA[arch].warp_size), options=options)
+        on = GPUTarget(target.backend, target.arch, target.warp_size)
+        compiled = triton.compile(source, target=on, options=options)
+    if target.backend == "hip":
+        return _of_amd(compiled)
     report, ptx = log.getvalue(), compiled.asm["ptx"]
     return Resources(
         registers=max(map(int, re.findall(r"Used (\d+) registers", report))),
@@ -107,6 +122,23 @@ def compile_case(case: AotCase, arch: int) -> Resources:
         shared=compiled.metadata.shared,
         tensor_core=next((name for name, mark in _TENSOR_CORE.items() if mark in ptx), None),
         copies=next((name for name, mark in _COPIES.items() if mark in ptx), None),
+    )
+
+
+def _of_amd(compiled) -> Resources:
+    """What a kernel for one of AMD's takes, by the figures at the end of its assembly.
+
+    Scalar registers are spilled to vector registers; those go to memory, 4 bytes each.
+    """
+    assembly = compiled.asm["amdgcn"]
+    found = {name: int(value) for name, value in re.findall(r"^ +(?:- )?\.(\w+): +(\d+)$", assembly, re.MULTILINE)}
+    return Resources(
+        registers=found["vgpr_count"] + found.get("agpr_count", 0),
+        spills=4 * found["vgpr_spill_count"],
+        local=found["private_segment_fixed_size"],
+        shared=compiled.metadata.shared,
+        tensor_core="mfma" if "v_mfma_" in assembly else None,
+        copies=None,
     )
 
 

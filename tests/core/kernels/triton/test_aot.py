@@ -2,7 +2,7 @@
 tensor cores and of copies that are expected.
 
 The compiler runs in another process, for this one interprets. One case of every kernel module is compiled for sm_90; `slow`
-compiles all of them, for sm_80 and sm_100 as well.
+compiles all of them, for sm_80 and sm_100 as well. Products are compiled for AMD, too.
 """
 
 import json
@@ -14,7 +14,14 @@ import pytest
 
 
 def test_tuned_configurations_compile(root):
-    check(root, "--arch", "90", "--at-most", "1")
+    check(root, "--target", "cuda:90", "--at-most", "1")
+
+
+def test_products_compile_for_amd(root):
+    """For its matrix cores, without spills."""
+    modules = ["attention", "linear_loss", "matmul"]
+    rows = check(root, "--target", "hip:gfx942", "--at-most", "1", "--module", *modules)
+    assert [(row["module"], row["tensor_core"], row["spills"]) for row in rows] == [(m, "mfma", 0) for m in modules]
 
 
 @pytest.mark.slow
@@ -36,10 +43,11 @@ def check(root, *arguments):
     rows = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
     assert rows, result.stderr[-2000:]
     wrong = [
-        f"sm_{row['arch']} {row['module']}: {row['case']}: {'; '.join(row['wrong'])}" for row in rows if row["wrong"]
+        f"{row['target']} {row['module']}: {row['case']}: {'; '.join(row['wrong'])}" for row in rows if row["wrong"]
     ]
     assert not wrong, "\n".join(wrong)
     assert result.returncode == 0, result.stderr[-2000:]
+    return rows
 
 
 def run(root, *arguments):

@@ -9,6 +9,7 @@ import triton.language as tl
 from triton.runtime.interpreter import InterpreterBuilder
 
 from core import kernels
+from core.kernels import dispatch
 from tests.core.kernels.triton.test_memory_only import samples
 
 ROOMS = ("attention", "index", "vision", "deformable")  # those that have atomics in their usual mode
@@ -35,6 +36,14 @@ def test_no_room_adds_floating_point_numbers_by_atomics(sample, atomics):
     finally:
         kernels.set_deterministic(before)
     assert atomics <= {tl.int32, tl.int64}
+
+
+@pytest.mark.parametrize("value, active", [("1", True), ("0", False), (None, False)])
+def test_the_variable_of_mxnet(value, active, monkeypatch):
+    monkeypatch.delenv("MXNET_ENFORCE_DETERMINISM", raising=False)
+    if value is not None:
+        monkeypatch.setenv("MXNET_ENFORCE_DETERMINISM", value)
+    assert dispatch._State().deterministic is active
 
 
 @pytest.mark.parametrize("room", ROOMS)
