@@ -11,6 +11,8 @@ from gluon.rnn.sequence import zeros
 from gluon.utils import split_rnn_params
 
 GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
+# What a layer and direction has of its own, in the order of its initializers.
+_PARAMETERS = ("i2h_weight", "h2h_weight", "i2h_bias", "h2h_bias")
 
 
 class _RNNLayer(HybridBlock):
@@ -32,10 +34,7 @@ class _RNNLayer(HybridBlock):
         dropout,
         bidirectional,
         input_size,
-        i2h_weight_initializer,
-        h2h_weight_initializer,
-        i2h_bias_initializer,
-        h2h_bias_initializer,
+        initializers,
         mode,
         dtype,
         projection_size=None,
@@ -57,12 +56,7 @@ class _RNNLayer(HybridBlock):
         self._dropout = dropout
         self._dir = 2 if bidirectional else 1
         self._input_size = input_size
-        self._initializers = {
-            "i2h_weight_initializer": i2h_weight_initializer,
-            "h2h_weight_initializer": h2h_weight_initializer,
-            "i2h_bias_initializer": i2h_bias_initializer,
-            "h2h_bias_initializer": h2h_bias_initializer,
-        }
+        self._initializers = dict(zip((f"{name}_initializer" for name in _PARAMETERS), initializers, strict=True))
         self._dtype = dtype
         self._use_sequence_length = use_sequence_length
         self.skip_states = None
@@ -88,10 +82,9 @@ class _RNNLayer(HybridBlock):
         for layer in range(num_layers):
             for direction in "lr"[: self._dir]:
                 prefix = f"{direction}{layer}_"
-                self._add(prefix + "i2h_weight", (rows, width), i2h_weight_initializer)
-                self._add(prefix + "h2h_weight", (rows, recurrent), h2h_weight_initializer)
-                self._add(prefix + "i2h_bias", (rows,), i2h_bias_initializer)
-                self._add(prefix + "h2h_bias", (rows,), h2h_bias_initializer)
+                shapes = (rows, width), (rows, recurrent), (rows,), (rows,)
+                for name, shape, init in zip(_PARAMETERS, shapes, initializers):
+                    self._add(prefix + name, shape, init)
                 if projection_size:
                     self._add(prefix + "h2r_weight", (projection_size, hidden_size), h2r_weight_initializer)
             width = recurrent * self._dir
@@ -270,20 +263,10 @@ class RNN(_RNNLayer):
         dtype="float32",
         **kwargs,
     ):
+        initializers = i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer
+        mode = "rnn_" + activation
         super().__init__(
-            hidden_size,
-            num_layers,
-            layout,
-            dropout,
-            bidirectional,
-            input_size,
-            i2h_weight_initializer,
-            h2h_weight_initializer,
-            i2h_bias_initializer,
-            h2h_bias_initializer,
-            "rnn_" + activation,
-            dtype,
-            **kwargs,
+            hidden_size, num_layers, layout, dropout, bidirectional, input_size, initializers, mode, dtype, **kwargs
         )
 
 
@@ -324,6 +307,7 @@ class LSTM(_RNNLayer):
         dtype="float32",
         **kwargs,
     ):
+        initializers = i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer
         super().__init__(
             hidden_size,
             num_layers,
@@ -331,10 +315,7 @@ class LSTM(_RNNLayer):
             dropout,
             bidirectional,
             input_size,
-            i2h_weight_initializer,
-            h2h_weight_initializer,
-            i2h_bias_initializer,
-            h2h_bias_initializer,
+            initializers,
             "lstm",
             dtype,
             projection_size,
@@ -374,18 +355,8 @@ class GRU(_RNNLayer):
         dtype="float32",
         **kwargs,
     ):
+        initializers = i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer
+        mode = "gru"
         super().__init__(
-            hidden_size,
-            num_layers,
-            layout,
-            dropout,
-            bidirectional,
-            input_size,
-            i2h_weight_initializer,
-            h2h_weight_initializer,
-            i2h_bias_initializer,
-            h2h_bias_initializer,
-            "gru",
-            dtype,
-            **kwargs,
+            hidden_size, num_layers, layout, dropout, bidirectional, input_size, initializers, mode, dtype, **kwargs
         )

@@ -226,16 +226,8 @@ class MultiHeadAttentionCell(AttentionCell):
         self._num_heads = num_heads
         self._base_cell = base_cell
         with self.name_scope():
-            for name, units in widths.items():
-                projection = nn.Dense(
-                    units,
-                    use_bias=use_bias,
-                    flatten=False,
-                    weight_initializer=weight_initializer,
-                    bias_initializer=bias_initializer,
-                    prefix=name + "_",
-                )
-                setattr(self, "proj_" + name, projection)
+            options = {"weight_initializer": weight_initializer, "bias_initializer": bias_initializer}
+            add_projections(self, widths, use_bias=use_bias, **options)
 
     @property
     def fuses(self):
@@ -296,6 +288,12 @@ class MultiHeadAttentionCell(AttentionCell):
         """(batch, length, heads * width) as (batch * heads, length, width)."""
         x = F.transpose(F.reshape(x, shape=(0, 0, self._num_heads, -1)), axes=(0, 2, 1, 3))
         return F.reshape(x, shape=(-1, 0, 0), reverse=True)
+
+
+def add_projections(block, widths, **options):
+    """Dense layers proj_query and so on of the block, by name and width."""
+    for name, units in widths.items():
+        setattr(block, "proj_" + name, nn.Dense(units, flatten=False, prefix=name + "_", **options))
 
 
 def check_heads(units, num_heads, name="units"):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from functools import partial
 
 from core.initializer import Normal
 from gluon import HybridBlock, nn
 
 from ..base import InvalidArgument
 from ..vocab import BERTVocab, Vocab
-from .attention_cell import check_heads, fused_attention
-from .block import GELU
+from .attention_cell import add_projections, check_heads, fused_attention
+from .block import GELU, stacked
 from .seq2seq_encoder_decoder import Seq2SeqEncoder
-from .transformer import PositionwiseFFN
+from .transformer import AttentionLayer
 
 __all__ = [
     "BERTClassifier",
@@ -229,22 +230,20 @@ class BERTEncoder(HybridBlock, Seq2SeqEncoder):
             self.position_weight = self.params.get(
                 "position_weight", shape=(max_length, units), init=weight_initializer or Normal(0.02)
             )
-            self.transformer_cells = nn.HybridSequential()
-            for i in range(num_layers):
-                cell = BERTEncoderCell(
-                    units=units,
-                    hidden_size=hidden_size,
-                    num_heads=num_heads,
-                    dropout=dropout,
-                    output_attention=output_attention,
-                    activation=activation,
-                    layer_norm_eps=layer_norm_eps,
-                    weight_initializer=weight_initializer,
-                    bias_initializer=bias_initializer,
-                    use_residual=use_residual,
-                    prefix=f"transformer{i}_",
-                )
-                self.transformer_cells.add(cell)
+            cell = partial(
+                BERTEncoderCell,
+                units=units,
+                hidden_size=hidden_size,
+                num_heads=num_heads,
+                dropout=dropout,
+                output_attention=output_attention,
+                activation=activation,
+                layer_norm_eps=layer_norm_eps,
+                weight_initializer=weight_initializer,
+                bias_initializer=bias_initializer,
+                use_residual=use_residual,
+            )
+            self.transformer_cells = stacked(num_layers, cell)
 
     def __call__(self, inputs, states=None, valid_length=None):
         if states is not None:
@@ -276,7 +275,7 @@ class BERTEncoder(HybridBlock, Seq2SeqEncoder):
         return encodings if self._output_all_encodings else encodings[0], attention
 
 
-class BERTEncoderCell(HybridBlock):
+class BERTEncoderCell(AttentionLayer):
     """Self-attention and a position-wise network, each with residual and layer normalization.
 
     Called with inputs (length, batch, units) and valid_len (batch, length), how many keys count for each query, or
@@ -308,22 +307,13 @@ class BERTEncoderCell(HybridBlock):
         use_residual=True,
     ):
         super().__init__(prefix=prefix, params=params)
-        self._output_attention, self._use_residual = output_attention, use_residual
+        self._output_attention = output_attention
         options = {"weight_initializer": weight_initializer, "bias_initializer": bias_initializer}
         with self.name_scope():
             self.dropout_layer = nn.Dropout(dropout)
             self.attention_cell = DotProductSelfAttentionCell(units, num_heads, dropout, attention_use_bias, **options)
-            self.proj = nn.Dense(units, in_units=units, flatten=False, prefix="proj_", **options)
-            self.ffn = PositionwiseFFN(
-                units=units,
-                hidden_size=hidden_size,
-                dropout=dropout,
-                activation=activation,
-                layer_norm_eps=layer_norm_eps,
-                use_residual=use_residual,
-                **options,
-            )
-            self.layer_norm = nn.LayerNorm(in_channels=units, epsilon=layer_norm_eps)
+            network = {"hidden_size": hidden_size, "dropout": dropout, "activation": activation}
+            self._add_network(units, {"in_units": units}, use_residual, layer_norm_eps, network, options)
 
     def __call__(self, inputs, valid_len=None, key_length=None):
         return super().__call__(inputs, valid_len, key_length)
@@ -333,8 +323,7 @@ class BERTEncoderCell(HybridBlock):
             read, weights = self.attention_cell(inputs, valid_len)
         else:
             read, weights = self.attention_cell.attend(F, inputs, key_length), None
-        outputs = self.dropout_layer(self.proj(read))
-        return self.ffn(self.layer_norm(outputs + inputs if self._use_residual else outputs)), weights
+        return self._network(read, inputs), weights
 
 
 class DotProductSelfAttentionCell(HybridBlock):
@@ -367,17 +356,9 @@ class DotProductSelfAttentionCell(HybridBlock):
         self._num_heads = num_heads
         with self.name_scope():
             self.dropout_layer = nn.Dropout(dropout)
-            for name in ("query", "key", "value"):
-                projection = nn.Dense(
-                    units,
-                    in_units=units,
-                    use_bias=use_bias,
-                    flatten=False,
-                    weight_initializer=weight_initializer,
-                    bias_initializer=bias_initializer,
-                    prefix=name + "_",
-                )
-                setattr(self, "proj_" + name, projection)
+            options = {"weight_initializer": weight_initializer, "bias_initializer": bias_initializer}
+            widths = dict.fromkeys(("query", "key", "value"), units)
+            add_projections(self, widths, in_units=units, use_bias=use_bias, **options)
         projections = self.proj_query, self.proj_key, self.proj_value
         for kind in ("bias", "weight"):  # in GluonNLP's order, which files of trainers' states have
             found = [getattr(projection, kind) for projection in projections]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gluon import Block, HybridBlock
+from gluon import Block, HybridBlock, nn
 
 from ..base import InvalidArgument
 
@@ -81,3 +81,11 @@ class RNNCellLayer(Block):
                 raise ValueError(f"a state of the shape {info['shape']} is expected, got {state.shape}")
         outputs, states = self.cell.unroll(length, inputs, list(states), layout=self._layout, merge_outputs=True)
         return outputs if given is None else (outputs, states)
+
+
+def stacked(count, make):
+    """`count` cells one after the other, as `make(prefix=...)` gives them; their parameters are called transformer0_..."""
+    cells = nn.HybridSequential()
+    for i in range(count):
+        cells.add(make(prefix=f"transformer{i}_"))
+    return cells

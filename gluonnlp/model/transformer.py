@@ -5,6 +5,8 @@ Layers of several heads run on the fused attention operator unless their weights
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from core import autograd, nd
@@ -12,7 +14,7 @@ from gluon import HybridBlock, nn
 
 from ..utils.parallel import Parallelizable
 from .attention_cell import cache_arrays, check_heads, make_attention_cell
-from .block import GELU
+from .block import GELU, stacked
 from .seq2seq_encoder_decoder import Seq2SeqDecoder, Seq2SeqEncoder, Seq2SeqOneStepDecoder
 
 __all__ = [
@@ -64,22 +66,20 @@ class _Transformer(HybridBlock):
             self.position_weight = self.params.get_constant(
                 "const", _position_encoding_init(max_length, units).astype(np.float32)
             )
-            self.transformer_cells = nn.HybridSequential()
-            for i in range(num_layers):
-                cell = self._cell(
-                    attention_cell=attention_cell,
-                    units=units,
-                    hidden_size=hidden_size,
-                    num_heads=num_heads,
-                    dropout=dropout,
-                    use_residual=use_residual,
-                    scaled=scaled,
-                    output_attention=output_attention,
-                    weight_initializer=weight_initializer,
-                    bias_initializer=bias_initializer,
-                    prefix=f"transformer{i}_",
-                )
-                self.transformer_cells.add(cell)
+            cell = partial(
+                self._cell,
+                attention_cell=attention_cell,
+                units=units,
+                hidden_size=hidden_size,
+                num_heads=num_heads,
+                dropout=dropout,
+                use_residual=use_residual,
+                scaled=scaled,
+                output_attention=output_attention,
+                weight_initializer=weight_initializer,
+                bias_initializer=bias_initializer,
+            )
+            self.transformer_cells = stacked(num_layers, cell)
 
     def _embed(self, F, inputs, steps, position_weight):
         return self._placed(F, inputs, F.expand_dims(self._positions(F, steps, position_weight), axis=0))
@@ -98,7 +98,29 @@ class _Transformer(HybridBlock):
         return all(cell._fuses for cell in self.transformer_cells)
 
 
-class TransformerEncoderCell(HybridBlock):
+class AttentionLayer(HybridBlock):
+    """What has `dropout_layer` and `attention_cell`, and behind them a position-wise network, each with residual and
+    layer normalization."""
+
+    def _add_network(self, units, projection, use_residual, layer_norm_eps, network, initializers):
+        """Add what stands behind the attention. projection: settings of the dense layer that follows it; network: those
+        of PositionwiseFFN that are not for the other layers too."""
+        self._use_residual = use_residual
+        self.proj = nn.Dense(units, flatten=False, prefix="proj_", **projection, **initializers)
+        self.ffn = PositionwiseFFN(
+            units=units, use_residual=use_residual, layer_norm_eps=layer_norm_eps, **network, **initializers
+        )
+        self.layer_norm = nn.LayerNorm(in_channels=units, epsilon=layer_norm_eps)
+
+    def _network(self, read, inputs):
+        """Outputs, from the inputs and what attention has read for them."""
+        outputs = self.dropout_layer(self.proj(read))
+        if self._use_residual:
+            outputs = outputs + inputs
+        return self.ffn(self.layer_norm(outputs))
+
+
+class TransformerEncoderCell(AttentionLayer):
     """Self-attention and a position-wise network, each with residual and layer normalization.
 
     Called with inputs (batch, length, units) and mask (batch, length, length) or None; gives outputs and a list
@@ -135,7 +157,6 @@ class TransformerEncoderCell(HybridBlock):
         params=None,
     ):
         super().__init__(prefix=prefix, params=params)
-        self._use_residual = use_residual
         self._output_attention = output_attention
         options = {"weight_initializer": weight_initializer, "bias_initializer": bias_initializer}
         with self.name_scope():
@@ -143,19 +164,9 @@ class TransformerEncoderCell(HybridBlock):
             self.attention_cell = make_attention_cell(
                 attention_cell, units, scaled, num_heads, attention_use_bias, dropout
             )
-            self.proj = nn.Dense(
-                units, in_units=units, use_bias=attention_proj_use_bias, flatten=False, prefix="proj_", **options
-            )
-            self.ffn = PositionwiseFFN(
-                units=units,
-                hidden_size=hidden_size,
-                dropout=dropout,
-                use_residual=use_residual,
-                activation=activation,
-                layer_norm_eps=layer_norm_eps,
-                **options,
-            )
-            self.layer_norm = nn.LayerNorm(in_channels=units, epsilon=layer_norm_eps)
+            projection = {"in_units": units, "use_bias": attention_proj_use_bias}
+            network = {"hidden_size": hidden_size, "dropout": dropout, "activation": activation}
+            self._add_network(units, projection, use_residual, layer_norm_eps, network, options)
 
     @property
     def _fuses(self):
@@ -170,10 +181,7 @@ class TransformerEncoderCell(HybridBlock):
             read = self.attention_cell.attend(F, inputs, inputs, key_length)
         else:
             read, *weights = self.attention_cell(inputs, inputs, inputs, mask)
-        outputs = self.dropout_layer(self.proj(read))
-        if self._use_residual:
-            outputs = outputs + inputs
-        return self.ffn(self.layer_norm(outputs)), weights if self._output_attention else []
+        return self._network(read, inputs), weights if self._output_attention else []
 
 
 class TransformerEncoder(_Transformer, Seq2SeqEncoder):

@@ -16,8 +16,9 @@ from .adaptive import (
     ProjectedEmbedding,
     ProjectedLogSoftmaxWithLoss,
 )
-from .attention_cell import AttentionCell, _masked_softmax
-from .transformer import PositionwiseFFN
+from .attention_cell import AttentionCell, _masked_softmax, add_projections
+from .block import stacked
+from .transformer import AttentionLayer
 
 __all__ = [
     "PositionalEmbedding",
@@ -84,7 +85,30 @@ class TransformerXL(WithMemory):
         return loss, self._remember(mems, hidden), last
 
 
-class _TransformerXL(HybridBlock):
+class CellsWithMemory(HybridBlock):
+    """The network of a WithMemory: a TransformerXLCell for each layer, with dropout before the first and after the last."""
+
+    def _add_cells(self, num_layers, num_heads, attention, units, dropout, **settings):
+        """Add dropout and cells. attention, settings: those of attention cells and of cells, beyond the others."""
+        self._units = units
+        self.dropout_layer = nn.Dropout(dropout)
+
+        def cell(prefix):
+            read = PositionalEmbeddingMultiHeadAttentionCell(units // num_heads, num_heads, **attention)
+            return TransformerXLCell(read, units=units, dropout=dropout, prefix=prefix, **settings)
+
+        self.transformer_cells = stacked(num_layers, cell)
+
+    def _read(self, x, positions, mems, *masks):
+        """The last states, and a list of what each layer was given."""
+        hidden = []
+        for i, cell in enumerate(self.transformer_cells):
+            hidden.append(x)
+            x, _ = cell(x, positions, None if mems is None else mems[i], *masks)
+        return self.dropout_layer(x), hidden
+
+
+class _TransformerXL(CellsWithMemory):
     def __init__(
         self,
         vocab_size,
@@ -109,7 +133,6 @@ class _TransformerXL(HybridBlock):
         params=None,
     ):
         super().__init__(prefix=prefix, params=params)
-        self._units = units
         self._clamp_len = clamp_len
         ties = tie_input_output_projections
         sizes = {"vocab_size": vocab_size, "embed_size": embed_size, "units": units}
@@ -129,37 +152,27 @@ class _TransformerXL(HybridBlock):
                 params=self.embedding.collect_params(),
             )
             self.pos_emb = PositionalEmbedding(embed_size)
-            self.dropout_layer = nn.Dropout(dropout)
-            self.transformer_cells = nn.HybridSequential()
-            for i in range(num_layers):
-                attention = PositionalEmbeddingMultiHeadAttentionCell(
-                    units // num_heads, num_heads, dropout=attention_dropout, scaled=scaled
-                )
-                cell = TransformerXLCell(
-                    attention,
-                    units=units,
-                    hidden_size=hidden_size,
-                    dropout=dropout,
-                    use_residual=use_residual,
-                    weight_initializer=weight_initializer,
-                    bias_initializer=bias_initializer,
-                    prefix=f"transformer{i}_",
-                )
-                self.transformer_cells.add(cell)
+            self._add_cells(
+                num_layers,
+                num_heads,
+                {"dropout": attention_dropout, "scaled": scaled},
+                units=units,
+                hidden_size=hidden_size,
+                dropout=dropout,
+                use_residual=use_residual,
+                weight_initializer=weight_initializer,
+                bias_initializer=bias_initializer,
+            )
 
     def hybrid_forward(self, F, step_input, target, mask, places, mems=None):
         if self._clamp_len is not None and self._clamp_len >= 0:
             places = F.clip(places, a_min=0, a_max=self._clamp_len)
         x, positions = self.dropout_layer(self.embedding(step_input)), self.dropout_layer(self.pos_emb(places))
-        hidden = []
-        for i, cell in enumerate(self.transformer_cells):
-            hidden.append(x)
-            x, _ = cell(x, positions, None if mems is None else mems[i], mask)
-        x = self.dropout_layer(x)
+        x, hidden = self._read(x, positions, mems, mask)
         return self.crit(x, target), hidden, x
 
 
-class TransformerXLCell(HybridBlock):
+class TransformerXLCell(AttentionLayer):
     """Attention to memory and inputs, and a position-wise network, each with residual and layer normalization.
 
     Called with inputs (batch, length, units), embeddings of distances (positions, units), memory (batch, mem_length,
@@ -189,24 +202,13 @@ class TransformerXLCell(HybridBlock):
         params=None,
     ):
         super().__init__(prefix=prefix, params=params)
-        self._use_residual = use_residual
         self._output_attention = output_attention
         options = {"weight_initializer": weight_initializer, "bias_initializer": bias_initializer}
         with self.name_scope():
             self.dropout_layer = nn.Dropout(dropout)
             self.attention_cell = attention_cell
-            self.proj = nn.Dense(units, use_bias=False, flatten=False, prefix="proj_", **options)
-            self.ffn = PositionwiseFFN(
-                units=units,
-                hidden_size=hidden_size,
-                use_residual=use_residual,
-                dropout=dropout,
-                ffn1_dropout=True,
-                activation=activation,
-                layer_norm_eps=1e-12,
-                **options,
-            )
-            self.layer_norm = nn.LayerNorm(in_channels=units, epsilon=1e-12)
+            network = {"hidden_size": hidden_size, "dropout": dropout, "ffn1_dropout": True, "activation": activation}
+            self._add_network(units, {"use_bias": False}, use_residual, 1e-12, network, options)
 
     def __call__(self, inputs, pos_emb, mem_value=None, mask=None, segments=None):
         return super().__call__(inputs, pos_emb, mem_value, mask, segments)
@@ -214,10 +216,7 @@ class TransformerXLCell(HybridBlock):
     def hybrid_forward(self, F, inputs, pos_emb, mem_value=None, mask=None, segments=None):
         keys = inputs if mem_value is None else F.concat(mem_value, inputs, dim=1)
         read, weights = self.attention_cell(inputs, keys, keys, pos_emb, mask, segments)
-        outputs = self.dropout_layer(self.proj(read))
-        if self._use_residual:
-            outputs = outputs + inputs
-        return self.ffn(self.layer_norm(outputs)), [weights] if self._output_attention else []
+        return self._network(read, inputs), [weights] if self._output_attention else []
 
 
 class PositionalEmbeddingMultiHeadAttentionCell(AttentionCell):
@@ -256,15 +255,8 @@ class PositionalEmbeddingMultiHeadAttentionCell(AttentionCell):
         self._scale = d_head**-0.5 if scaled else 1.0
         self._dtype = dtype
         with self.name_scope():
-            for name in ("query", "key", "value", "emb"):
-                projection = nn.Dense(
-                    d_head * num_heads,
-                    use_bias=False,
-                    flatten=False,
-                    weight_initializer=weight_initializer,
-                    prefix=name + "_",
-                )
-                setattr(self, "proj_" + name, projection)
+            widths = dict.fromkeys(("query", "key", "value", "emb"), d_head * num_heads)
+            add_projections(self, widths, use_bias=False, weight_initializer=weight_initializer)
             for name in ("query_key_bias", "query_emb_bias", *["query_seg_bias"] * use_segments):
                 setattr(self, name, self.params.get(name, shape=(num_heads, d_head), init=bias_initializer))
             if use_segments:

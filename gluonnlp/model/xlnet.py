@@ -7,12 +7,7 @@ from gluon import Block, HybridBlock, loss, nn
 
 from ..vocab import Vocab
 from .attention_cell import check_heads
-from .transformer_xl import (
-    PositionalEmbedding,
-    PositionalEmbeddingMultiHeadAttentionCell,
-    TransformerXLCell,
-    WithMemory,
-)
+from .transformer_xl import CellsWithMemory, PositionalEmbedding, WithMemory
 
 __all__ = ["XLNetClassifier", "XLNetForQA", "XLNetModel"]
 
@@ -54,7 +49,7 @@ class XLNetModel(WithMemory):
         return outputs, self._remember(mems, hidden)
 
 
-class _XLNet(HybridBlock):
+class _XLNet(CellsWithMemory):
     def __init__(
         self,
         vocab_size,
@@ -77,30 +72,23 @@ class _XLNet(HybridBlock):
     ):
         super().__init__(prefix=prefix, params=params)
         check_heads(units, num_heads)
-        self._units = units
         self._clamp_len = clamp_len
         with self.name_scope():
             self.word_embed = nn.Embedding(vocab_size, units)
             self.mask_embed = self.params.get("mask_embed", shape=(1, 1, units))
             self.pos_embed = PositionalEmbedding(units)
-            self.dropout_layer = nn.Dropout(dropout)
-            self.transformer_cells = nn.HybridSequential()
-            for i in range(num_layers):
-                attention = PositionalEmbeddingMultiHeadAttentionCell(
-                    units // num_heads, num_heads, dropout=attention_dropout, scaled=scaled, use_segments=True
-                )
-                cell = TransformerXLCell(
-                    attention,
-                    units=units,
-                    hidden_size=hidden_size,
-                    activation=activation,
-                    dropout=dropout,
-                    use_residual=use_residual,
-                    weight_initializer=weight_initializer,
-                    bias_initializer=bias_initializer,
-                    prefix=f"transformer{i}_",
-                )
-                self.transformer_cells.add(cell)
+            self._add_cells(
+                num_layers,
+                num_heads,
+                {"dropout": attention_dropout, "scaled": scaled, "use_segments": True},
+                units=units,
+                hidden_size=hidden_size,
+                activation=activation,
+                dropout=dropout,
+                use_residual=use_residual,
+                weight_initializer=weight_initializer,
+                bias_initializer=bias_initializer,
+            )
             self.decoder = None
             if use_decoder:
                 shared = self.word_embed.params if tie_decoder_weight else None
@@ -112,11 +100,7 @@ class _XLNet(HybridBlock):
         # The vector that pretraining puts in place of words is a parameter of all networks, and has the gradient 0.
         x = F.broadcast_add(self.word_embed(step_input), 0 * mask_embed)
         x, positions = self.dropout_layer(x), self.dropout_layer(self.pos_embed(places))
-        hidden = []
-        for i, cell in enumerate(self.transformer_cells):
-            hidden.append(x)
-            x, _ = cell(x, positions, None if mems is None else mems[i], mask, segments)
-        x = self.dropout_layer(x)
+        x, hidden = self._read(x, positions, mems, mask, segments)
         return x if self.decoder is None else self.decoder(x), hidden
 
 
