@@ -19,7 +19,6 @@ from core.base import MXNetError
 from core.extents import Extent, Rounded, Space, evaluated, is_symbolic, same
 from core.graph.ir import Value
 from core.symbol import Symbol, infer
-from core.util import is_np_shape
 
 _HINT = 27720  # of arrays without memory, for an open extent: a multiple of 1 to 12; no extent follows from it
 
@@ -74,7 +73,7 @@ class Extents:
                 n if isinstance(n, int) else self._open(n or (symbol.name, axis)) for axis, n in enumerate(extents)
             )
             self._note_sources(symbol, shape)
-            self._variables[symbol.name] = infer.blank(shape or (() if is_np_shape() else (1,)), dtype)
+            self._variables[symbol.name] = infer.blank(shape or (1,), dtype)
 
     def bind(self, variable: Symbol, source: Symbol, element: bool) -> None:
         """Tells of a variable of an inner graph: it is another symbol's array, or an element of it along axis 0."""
@@ -102,12 +101,6 @@ class Extents:
         """The name of the element type, float32 where it does not follow."""
         found = self._array(symbol._entries[0])
         return "float32" if found is None else np.dtype(found.dtype).name
-
-    def size(self, node) -> int | None:
-        """Elements of the results of a node; None where they do not follow."""
-        self._array(node.outputs[0])
-        found = [self._known.get(v) for v in node.visible]
-        return None if None in found else sum(math.prod(x.shape) for x in found)
 
     def followed(self, function, *given):
         """`function(*given)`; None where it needs an extent as a number, or does not work on extents."""

@@ -14,7 +14,7 @@ from core.base import MXNetError
 from core.contrib.onnx import package
 from core.contrib.onnx.onnx2mx.control_flow import CONTROL
 from core.contrib.onnx.onnx2mx.extents import Again, Facts
-from core.contrib.onnx.onnx2mx.folding import convert
+from core.contrib.onnx.onnx2mx.folding import folded
 from core.contrib.onnx.onnx2mx.table import CONVERSIONS, Network
 from core.ndarray import array
 from core.symbol import Group, Symbol
@@ -194,15 +194,16 @@ def _walk(onnx, network: Network, graph, path: str, within: str = "", outer=None
                 walk = _walker(onnx, network, path, within, outer)
                 results = CONTROL[node.op_type](network, attrs, walk, *given)
             elif node.op_type in CONVERSIONS:
-                results = convert(network, node.op_type, attrs, given)
+                results = folded(network, node, given)
+                results = CONVERSIONS[node.op_type](network, attrs, *given) if results is None else results
+                results = results if isinstance(results, list) else [results]
             else:
                 results = _by_definition(onnx, network, node, given, path, f"{within}{place}: ")
         except (TypeError, KeyError, ValueError, IndexError, ArithmeticError, OverflowError) as error:
             if isinstance(error, MXNetError):
                 raise
             raise MXNetError(f"{where}: its inputs or attributes do not fit: {error!r}") from None
-        if network.scalar:
-            network.singles.note(network, node.op_type, attrs, given, results)
+        network.singles.note(network, node.op_type, attrs, given, results)
         for name, result in zip(node.output, results):
             if isinstance(result, np.ndarray):
                 network.constant(name, result)
@@ -260,7 +261,7 @@ def _by_definition(onnx, network: Network, node, given: list, path: str, within:
         raise network.refuse(f"this operator is not converted; known are {', '.join(known)}")
     body = schema.function_body if schema.has_function else onnx.FunctionProto()
     if not schema.has_function:
-        given_to_it = node.SerializeToString(), [_type(onnx, network, x).SerializeToString() for x in given]
+        given_to_it = node.SerializeToString(), [network.type(x).SerializeToString() for x in given]
         try:
             body.ParseFromString(schema.get_context_dependent_function_with_opset_version(max(versions), *given_to_it))
         except RuntimeError as error:
@@ -274,15 +275,6 @@ def _by_definition(onnx, network: Network, node, given: list, path: str, within:
         network.opset = next((o.version for o in body.opset_import if o.domain == ""), network.opset)
         _walk(onnx, network, body, path, within, outer)
         return [network.values.get(name) for name in body.output][: len(node.output)]
-
-
-def _type(onnx, network: Network, value):
-    """The type of a value as the standard's functions ask for it."""
-    if value is None:
-        return onnx.TypeProto()
-    shape = network.shape(value)
-    code = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(network.dtype(value)))
-    return onnx.helper.make_tensor_type_proto(code, shape and [None if n < 0 else n for n in shape])
 
 
 def _described(onnx, value, path: str) -> tuple[str, tuple | None]:

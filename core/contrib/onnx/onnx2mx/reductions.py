@@ -28,10 +28,7 @@ def _reduced(net, attrs, kind: str, x: Symbol, axes) -> Symbol:
     if kind in ("max", "min") and net.dtype(x) == "bool":
         codes = _reduced(net, attrs, kind, sym.Cast(x, dtype="uint8"), axes and np.array(axes))
         return sym.op._npi_not_equal_scalar(codes, scalar=0)
-    made = getattr(sym, kind)(x, axis=tuple(axes) if axes else None, keepdims=keep)
-    if net.scalar == () and not keep and (not axes or len(axes) == net.rank(x)):
-        return sym.op._npi_reshape(made, newshape=())
-    return made
+    return getattr(sym, kind)(x, axis=tuple(axes) if axes else None, keepdims=keep)
 
 
 def _reduction(before: str | None, kind: str, after: str | None):

@@ -9,11 +9,9 @@ import numpy as np
 from core import symbol as sym
 from core.contrib.onnx.onnx2mx.extents import Varying, numbers
 from core.contrib.onnx.onnx2mx.table import composes, converts
-from core.extents import Extent, is_symbolic, same
+from core.extents import Extent, same
 from core.symbol import Symbol
 from core.symbol.numpy_functions import function as np_function
-
-FOLDED = 1 << 12  # elements of constants that are joined while reading: shapes, never weights
 
 
 @converts("Shape")
@@ -42,7 +40,7 @@ def reshape(net, attrs, x, wanted=None):
         return sym.op._npi_reshape(x, newshape=tuple(wanted))
     if any(n < -1 for n in wanted) or list(wanted).count(-1) > 1:
         raise net.refuse(f"{tuple(wanted)} is no shape")
-    return sym.Reshape(x, shape=tuple(wanted)) if wanted else sym.op._npi_reshape(x, newshape=net.scalar)
+    return sym.Reshape(x, shape=tuple(wanted) or (1,))
 
 
 def x_like(net, x: Symbol, wanted: Varying) -> Symbol:
@@ -103,19 +101,11 @@ def unsqueeze(net, attrs, x, axes=None):
 def squeeze(net, attrs, x, axes=None):
     x = net.symbol(x)
     axes = None if axes is None and "axes" not in attrs else _axes(net, attrs, axes)
-    if (
-        net.scalar == ()
-        and net.rank(x) == (len(axes) if axes else sum(1 for _ in net.shape(x)))
-        and set(net.shape(x)) <= {1}
-    ):
-        return sym.op._npi_reshape(x, newshape=())
     return sym.squeeze(x) if axes is None else sym.squeeze(x, axis=axes)
 
 
 @converts("Concat")
 def concat(net, attrs, *inputs):
-    if all(isinstance(x, np.ndarray) for x in inputs) and sum(x.size for x in inputs) <= FOLDED:
-        return np.concatenate(inputs, attrs["axis"])
     return sym.Concat(*map(net.symbol, inputs), dim=attrs["axis"])
 
 
@@ -139,11 +129,6 @@ def slice_(net, attrs, x, begins=None, ends=None, axes=None, steps=None):
         axes = None if axes is None else net.ints(axes, "axes")
     begins, ends = net.whole(begins, "the starts"), net.whole(ends, "the ends")
     steps = (1,) * len(begins) if steps is None else net.ints(steps, "steps")
-    if isinstance(x, np.ndarray) and not is_symbolic((begins, ends)):
-        parts = [slice(None)] * x.ndim
-        for axis, begin, end, step in zip(range(len(begins)) if axes is None else axes, begins, ends, steps):
-            parts[axis] = slice(begin, end if step > 0 or end >= -x.shape[axis] else None, step)
-        return x[tuple(parts)]
     made = net.symbol(x)
     for axis, begin, end, step in zip(range(len(begins)) if axes is None else axes, begins, ends, steps, strict=True):
         made = _part(net, made, axis, begin, end, step)
@@ -200,8 +185,6 @@ def gather(net, attrs, x, indices):
     if isinstance(indices, np.ndarray) and indices.ndim == 0:
         i = int(indices)
         part = sym.slice_axis(net.symbol(x), axis=axis, begin=i, end=i + 1 if i != -1 else None)
-        if net.scalar == () and net.rank(x) == 1:
-            return sym.op._npi_reshape(part, newshape=())
         return sym.squeeze(part, axis=(axis,))
     made = sym.take(net.symbol(x), net.symbol(indices), axis=axis, mode="wrap")
     return sym.squeeze(made, axis=(axis,)) if indices in net.singles and net.rank(x) > 1 else made
@@ -380,8 +363,8 @@ def constant_of_shape(net, attrs, wanted):
         return sym.Cast(sym.full_like(like, fill_value=float(value[0])), **options)
     shape = net.ints(wanted, "the shape")
     if value.dtype == bool:
-        return sym.full(shape or net.scalar, float(value[0])) != 0
-    return sym.full(shape or net.scalar, value[0].item(), **options)
+        return sym.full(shape or (1,), float(value[0])) != 0
+    return sym.full(shape or (1,), value[0].item(), **options)
 
 
 @converts("EyeLike")

@@ -9,6 +9,7 @@ import numpy as np
 
 from core import symbol as sym
 from core.base import MXNetError
+from core.contrib.onnx import package
 from core.contrib.onnx.onnx2mx.extents import Extents, Facts, Varying
 from core.graph.ir import Value
 from core.symbol import Symbol
@@ -50,14 +51,10 @@ def composes(*operators: str) -> Callable[[Callable], Callable]:
 
 
 class Network:
-    """Values by name while a graph is walked over.
+    """Values by name while a graph is walked over; facts: see `Extents`."""
 
-    facts: see `Extents`. scalar: the shape of a single number: a classic array has at least one axis, a constant
-    that is computed while reading may have none.
-    """
-
-    def __init__(self, opset: int, facts: Facts | None = None, scalar: tuple = (1,)):
-        self.opset, self.scalar = opset, scalar
+    def __init__(self, opset: int, facts: Facts | None = None):
+        self.opset = opset
         self.values: dict[str, object] = {}
         self.constants: dict[str, np.ndarray] = {}
         self.used: dict[str, np.ndarray] = {}  # constants that became parameters
@@ -104,7 +101,7 @@ class Network:
             name = f"{name}_{len(self.used)}"
         if name not in self._symbols:
             self._symbols[name], self._sources[name] = sym.var(name), value
-            self.used[name] = value.reshape(self.scalar) if value.ndim == 0 else value
+            self.used[name] = value.reshape(1) if value.ndim == 0 else value  # a classic array has axes
             self.extents.variable(self._symbols[name], value.dtype.name, self.used[name].shape)
         return self._symbols[name]
 
@@ -122,6 +119,14 @@ class Network:
         if isinstance(value, Symbol):
             return self.extents.dtype(value)
         return np.dtype(value.dtype).name
+
+    def type(self, value):
+        """The type of a value as ONNX tells it, an empty one of None."""
+        if value is None:
+            return package().TypeProto()
+        helper, shape = package().helper, self.shape(value)
+        code = helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype(value)))
+        return helper.make_tensor_type_proto(code, shape and [None if n < 0 else n for n in shape])
 
     def rank(self, value, what: str = "the input") -> int:
         """The number of axes of a value; MXNetError where it does not follow."""
