@@ -16,7 +16,7 @@ EXTRAS = {
     "av": ("video", "reading videos"),
     "sacrebleu": ("bleu", "BLEU as it is published"),
     "onnx": ("onnx", "writing and reading ONNX"),
-    "onnxruntime": ("onnx", "running ONNX"),
+    "onnxruntime": ("onnxruntime", "running ONNX"),
     "openvino": ("openvino", "computing predictions by OpenVINO"),
     "graphviz": ("plot", "plots of networks"),
     "optuna": ("auto", "searching settings"),
