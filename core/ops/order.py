@@ -104,8 +104,9 @@ def _scatter_along(data: Tensor, indices: Tensor, *, shape: Shape, axis: Int) ->
 
 
 @gradient(_scatter_along)
-def _scatter_along_gradient(head: Value, indices: Value, attrs: Namespace) -> Gradients:
-    return [F._gather_along(head, indices, axis=attrs.axis), None]
+def _scatter_along_gradient(head: Value, indices: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    grad = F._gather_along(head, indices, axis=attrs.axis)
+    return [grad if grad.shape == data_shape else F.broadcast_to(grad, shape=data_shape), None]
 
 
 @operator("_gather_along")

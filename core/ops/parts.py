@@ -162,6 +162,7 @@ def _slice_like_gradient(
     memory="new",
     shape=JOINED,
     storage=Kept("csr"),
+    joins="dim",
     layer="layout",
     on_codes=OnCodes("_contrib_quantized_concat"),
 )

@@ -37,10 +37,8 @@ def _following(graph: Graph) -> dict[Node, Node]:
     found: dict[Node, Node] = {}
     fixed = graph.results() | written(graph.nodes)
     for node in graph.nodes:
-        if node.op is not F.Concat or node.early or on_gpu(node) or is_symbolic(_length(node)):
-            continue
-        before = node.inputs[0].source
-        if before is None or before.op is not F.Concat or before.early or is_symbolic(_length(before)):
+        before = node.inputs[0].source if node.inputs else None
+        if before is None or not (_joins(node) and _joins(before)):
             continue
         alike = _axis(before) == _axis(node) and len({len(v.shape) for v in (*before.inputs, *node.inputs)}) == 1
         alone = node.inputs.count(node.inputs[0]) == 1 and fixed.isdisjoint((node.inputs[0], *node.outputs))
@@ -61,8 +59,14 @@ def _growing(node: Node) -> Node:
     return apply(F._plan_grown_concat, node.inputs, {"dim": _axis(node)}, node.inputs[0])
 
 
+def _joins(node: Node) -> bool:
+    if node.op.joins is None or node.attrs[node.op.joins] is None:
+        return False
+    return not (node.early or on_gpu(node) or is_symbolic(_length(node)))
+
+
 def _axis(node: Node) -> int:
-    return node.attrs["dim"] % len(node.outputs[0].shape)
+    return node.attrs[node.op.joins] % len(node.outputs[0].shape)
 
 
 def _length(node: Node) -> int:
