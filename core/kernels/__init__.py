@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from core.kernels.contracts import (
         attention,
         boxes,
+        compression,
         conv,
         copies,
         correlation,
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     )
 
 FAMILIES = tuple(
-    "attention boxes conv copies correlation ctc deformable index linalg linear_loss matmul norm optimizer pointwise pool "
+    "attention boxes compression conv copies correlation ctc deformable index linalg linear_loss matmul norm optimizer pointwise pool "
     "random reduce rnn softmax sort vision".split()
 )
 

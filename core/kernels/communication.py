@@ -175,15 +175,15 @@ def all_gather(tensor: torch.Tensor, what: str = "the parts of all processes", g
     """The tensors of all processes, which have one shape, by rank."""
     found, pending = begin_all_gather(tensor, what, group)
     pending.wait()
-    return found
+    return list(found)
 
 
-def begin_all_gather(tensor: torch.Tensor, what: str, group=None) -> tuple[list[torch.Tensor], Pending]:
-    """Begins to gather the tensors of all processes: where they will be, by rank, and what to wait for."""
+def begin_all_gather(tensor: torch.Tensor, what: str, group=None) -> tuple[torch.Tensor, Pending]:
+    """Begins to gather the tensors of all processes: where they will be, one behind the other, and what to wait for."""
     if size() == 1:
-        return [tensor], Pending(None, what)
-    found = [torch.empty_like(tensor) for _ in range(size())]
-    return found, _begin(what, tensor, dist.all_gather, found, tensor, group=group)
+        return tensor.unsqueeze(0), Pending(None, what)
+    found = tensor.new_empty((size(), *tensor.shape))
+    return found, _begin(what, tensor, dist.all_gather, list(found), tensor, group=group)
 
 
 def reduce_scatter(part: torch.Tensor, tensor: torch.Tensor, group=None) -> Pending:

@@ -50,8 +50,9 @@ class Bucket:
 
     def __init__(self, leaves: list[Leaf], flat=None, group=None, compression: TwoBit | None = None):
         self.leaves, self._flat, self._group, self._compression = leaves, flat, group, compression
-        self._sent = self._parts = None  # copies that are on their way, and of all processes where they are compressed
-        self._rest = self._new_rest = None  # what compression has kept back, before and after what was sent last
+        self._sent = None  # what becomes the sum: a copy, or where the gradients lie flat themselves
+        self._parts = None  # of all processes, where they are compressed
+        self._rest = None  # what compression keeps back
 
     def tensors(self) -> list:
         """What holds the gradients."""
@@ -66,33 +67,29 @@ class Bucket:
         return [tensor._version for tensor in self.tensors()]
 
     def send(self, copied: bool = True):
-        """Begins to sum a copy of the gradients, or where they lie flat themselves; what to wait for."""
-        if self._flat is not None and self._compression is None and not copied:
-            self._sent = None
-            return communication.all_reduce(self._flat, group=self._group)
-        copy = communication.joined(self.tensors())
+        """Begins to sum a copy of the gradients, or where they lie flat themselves; what to wait for.
+
+        Bits are a copy.
+        """
+        flat = None if copied and self._compression is None else self._flat
+        self._sent = communication.joined(self.tensors()) if flat is None else flat
         if self._compression is None:
-            self._sent = copy
-            return communication.all_reduce(copy, group=self._group)
-        packed, self._new_rest = self._compression.encode(NDArray._wrap(copy, self._context), self._rest)
-        self._parts, pending = communication.begin_all_gather(packed._data, "compressed gradients", self._group)
+            return communication.all_reduce(self._sent, group=self._group)
+        if self._rest is None:
+            self._rest = self._sent.new_zeros(self._sent.shape)
+        packed = self._compression.pack(self._sent, self._rest)
+        self._parts, pending = communication.begin_all_gather(packed, "compressed gradients", self._group)
         return pending
 
     def take(self) -> None:
-        """The gradients become the sums of the copies that were sent last."""
-        if self._sent is None and self._parts is None:
+        """The gradients become the sums of what was sent last."""
+        if self._sent is None:
             return
-        tensors = self.tensors()
         if self._compression is not None:
-            parts = [NDArray._wrap(part, self._context) for part in self._parts]
-            count = sum(tensor.numel() for tensor in tensors)
-            self._sent, self._rest = self._compression.decode(parts, count, self._dtype)._data, self._new_rest
-        communication.divide(self._sent, tensors)
+            self._compression.sum(self._sent, self._rest, self._parts, communication.rank())
+        if self._sent is not self._flat:
+            communication.divide(self._sent, self.tensors())
         self._sent = self._parts = None
-
-    @property
-    def _context(self):
-        return self.leaves[0].grad.context
 
     @property
     def _dtype(self):

@@ -67,11 +67,15 @@ def main(argv: list[str] | None = None) -> dict:
     mean = Mean(net, network(len(vocab), **settings), devices[0]) if args.ntasgd else None
     learned = Networks(net=net, mean=mean.net) if mean else net
 
+    def averaged(rows: list[dict]) -> bool:
+        """Whether the epoch after those ends in averaged weights."""
+        return mean is not None and stalled([row["dev_perplexity"] for row in rows])
+
     for epoch in run.epochs(args.epochs, learned, trainer):
         reached = [row["dev_perplexity"] for row in run.record.facts["epochs"]]
         if args.schedule == "step":
             trainer.set_learning_rate(rate(args, reached))
-        averaging = mean is not None and stalled(reached)
+        averaging = averaged(run.record.facts["epochs"])
         if mean:  # what a resumed run has averaged already
             mean.count = len(batches["train"]) * sum(stalled(reached[:e]) for e in range(len(reached)))
         after_step = mean.add if averaging else lambda: None
@@ -84,6 +88,7 @@ def main(argv: list[str] | None = None) -> dict:
             parallel.on_first(keep, args.output_dir, tested, vocab, settings)
             if args.save:
                 parallel.on_first(tested.save_parameters, args.save)
+    tested = mean.net if averaged(run.record.facts["epochs"][:-1]) else net
     return run.finish("dev_perplexity", test_perplexity=perplexity(tested, batches["test"], devices[0]))
 
 

@@ -45,6 +45,8 @@ SAMPLES = {
     "conv.conv_data_grad": [(t(2, 6, 3, 3), W, (2, 4, 6, 6), *HOW)],
     "conv.conv_weight_grad": [(t(2, 6, 3, 3), X, (6, 4, 3, 3), *HOW)],
     "conv.conv_bias_grad": [(t(2, 6, 3, 3),)],
+    "compression.pack_two_bits": [(t(7), t(7), 0.5)],
+    "compression.sum_two_bits_": [(t(7), t(7), t(3, 2, dtype=torch.uint8), 1, 0.5)],
     "copies.contiguous": [(t(3, 4),), (t(3, 4).T,)],
     "copies.at_address_": [(C.clone(), torch.tensor([C.data_ptr()]), True)],
     "pool.max_pool": [(X, (3, 3), (2, 2), ((1, 1), (1, 2))), (t(2, 3, 7), (2,), (2,), ((0, 1),))],
