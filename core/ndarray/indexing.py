@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterable, Sequence
+from types import EllipsisType
+from typing import Any, cast
 
 import numpy as onp
 
@@ -11,9 +14,13 @@ from core.base import MXNetError
 from core.dtypes import as_integer, dtype_name
 from core.extents import integer, length_of
 from core.ops.registry import TABLE
+from core.ops.values import Array, Tensor
+
+Key = Any  # what stands in the brackets
+Spec = tuple[int | slice | EllipsisType | str | None, ...]  # a key as plain data, "$" and "$1" for its arrays
 
 
-def get(array, key):
+def get(array: Array, key: Key) -> Any:
     """`array[key]`. Basic indexing shares memory where the part is contiguous; advanced indexing copies."""
     kind = type(array)
     if array.ndim == 0 and key != ():
@@ -34,12 +41,13 @@ def get(array, key):
         raise ValueError(f"index {key!r} does not fit an array of shape {array.shape}: {cause or error}") from None
 
 
-def set_(array, key, value) -> None:
+def set_(array: Array, key: Key, value: Any) -> None:
     """`array[key] = value`, in place."""
     given = hasattr(value, "_entry") and autograd.is_tracked(value)
     if autograd.state.recording and (autograd.is_tracked(array) or given):
         if array._entry is None and _is_whole(key) and array.shape == value.shape:
-            writes.write(array, TABLE["_copy"](value))
+            copied: Any = TABLE["_copy"](value)
+            writes.write(array, copied)
             return
         raise writes.recorded_write()
     if autograd.state.tracer is not None:
@@ -76,14 +84,14 @@ def set_(array, key, value) -> None:
     autograd.written(target)
 
 
-def _source(array, value):
+def _source(array: Array, value: Any) -> Any:
     """What is to be written to the array: a number, or a tensor on its device that does not share its memory."""
     target = array._data
     if isinstance(value, onp.generic):
         value = value.item()
     if isinstance(value, numbers.Number):
         kind = dtype_name(array.dtype)
-        return as_integer(value, kind) if "int" in kind else value
+        return as_integer(cast(float, value), kind) if "int" in kind else value
     if not hasattr(value, "_data"):
         return storage.from_numpy(onp.asarray(value), array.dtype, array._ctx)
     source = value._data
@@ -94,7 +102,7 @@ def _source(array, value):
     return source
 
 
-def _set_flat(array, key, value) -> None:
+def _set_flat(array: Array, key: Key, value: Any) -> None:
     """`array[key] = value` by the places that the key names in the flat array: negative steps beside index arrays."""
     key = tuple(
         item.asnumpy() if hasattr(item, "_data") else item for item in (key if isinstance(key, tuple) else (key,))
@@ -102,19 +110,21 @@ def _set_flat(array, key, value) -> None:
     places = onp.arange(array.size).reshape(array.shape)[key]
     if hasattr(value, "_data"):
         value = value.asnumpy()
-    set_(TABLE["Reshape"](array, shape=(-1,)), (places.reshape(-1),), onp.broadcast_to(value, places.shape).reshape(-1))
+    flat: Any = TABLE["Reshape"](array, shape=(-1,))
+    set_(flat, (places.reshape(-1),), onp.broadcast_to(value, places.shape).reshape(-1))
 
 
-def _is_whole(key) -> bool:
+def _is_whole(key: Key) -> bool:
     return key is Ellipsis or (isinstance(key, slice) and key == slice(None)) or (isinstance(key, tuple) and key == ())
 
 
-def _set_traced(array, key, value) -> None:
+def _set_traced(array: Array, key: Key, value: Any) -> None:
     """`array[key] = value` while a block is traced."""
     basic, spec, operands = parse(array, key)
     whole = all(item is Ellipsis or item == slice(None) for item in spec) if basic else False
-    if basic and not whole and isinstance(value, numbers.Real) and abs(value) < 2**24 and float(value).is_integer():
-        autograd.state.tracer.write_part(array, spec, value)
+    tracer: Any = autograd.state.tracer
+    if basic and not whole and _is_small_integer(value):
+        tracer.write_part(array, spec, value)
         return
     if not hasattr(value, "_data"):
         value = array._new(storage.from_numpy(onp.asarray(value), array.dtype, array._ctx), array._ctx)
@@ -125,10 +135,15 @@ def _set_traced(array, key, value) -> None:
     elif whole:
         writes.write(array, _fitted(value, array.shape, key))
     else:
-        autograd.state.tracer.write_part(array, spec, _fitted(value, _part_shape(array.shape, spec), key))
+        tracer.write_part(array, spec, _fitted(value, _part_shape(array.shape, spec), key))
 
 
-def _part_shape(shape: tuple, spec: tuple) -> tuple:
+def _is_small_integer(value: Any) -> bool:
+    """Whether a value is a number that float32 holds exactly, and integers too."""
+    return isinstance(value, numbers.Real) and abs(cast(float, value)) < 2**24 and float(value).is_integer()
+
+
+def _part_shape(shape: tuple[int, ...], spec: Spec) -> tuple[int, ...]:
     """The shape of the part at a basic index."""
     at = spec.index(Ellipsis) if Ellipsis in spec else len(spec)
     before, after = spec[:at], spec[at + 1 :]
@@ -141,7 +156,7 @@ def _part_shape(shape: tuple, spec: tuple) -> tuple:
     return tuple(found)
 
 
-def _fitted(value, shape: tuple, key):
+def _fitted(value: Any, shape: tuple[int, ...], key: Key) -> Any:
     """The value in the shape of the part that it is written to."""
     while value.ndim > len(shape) and value.shape[0] == 1:
         value = TABLE["_reshape_to"](value, shape=value.shape[1:])
@@ -153,7 +168,7 @@ def _fitted(value, shape: tuple, key):
     return TABLE["_broadcast_from"](value, shape=shape)
 
 
-def _replaced_places(array, key, spec: tuple, operands: list, value):
+def _replaced_places(array: Array, key: Key, spec: Spec, operands: list[Array], value: Any) -> Any:
     """The array with the value where an advanced index points to."""
     masks = [o for o in operands if storage.NAMES[o._data.dtype] == "bool"]
     if not masks:
@@ -169,7 +184,7 @@ def _replaced_places(array, key, spec: tuple, operands: list, value):
     return TABLE["where"](mask, _fitted(value, array.shape, key), array)
 
 
-def _write_error(array, key, source, error) -> Exception:
+def _write_error(array: Array, key: Key, source: Any, error: Exception) -> Exception:
     if isinstance(error, IndexError):
         return IndexError(f"index {key!r} does not fit an array of shape {array.shape}: {error}")
     if isinstance(error, RuntimeError) and storage.is_tensor(source):
@@ -178,7 +193,7 @@ def _write_error(array, key, source, error) -> Exception:
     return ValueError(f"cannot write to {key!r} of an array of shape {array.shape}: {str(error).splitlines()[0]}")
 
 
-def parse(array, key) -> tuple[bool, tuple, list]:
+def parse(array: Array, key: Key) -> tuple[bool, Spec, list[Array]]:
     """(whether basic, the key as plain data, arrays that it holds). Arrays are marked "$" in the plain key,
     truth values "$1": masks of a new axis of length 1."""
     items = key if isinstance(key, tuple) else (key,)
@@ -227,7 +242,7 @@ def parse(array, key) -> tuple[bool, tuple, list]:
     return basic, tuple(spec), operands
 
 
-def _axes_taken(array, item) -> int:
+def _axes_taken(array: Array, item: Any) -> int:
     """How many axes an item of a key stands for."""
     if item is None or item is Ellipsis:
         return 0
@@ -237,9 +252,9 @@ def _axes_taken(array, item) -> int:
     return operand.ndim if dtype_name(operand.dtype) == "bool" else 1
 
 
-def _index_array(array, item):
+def _index_array(array: Array, item: Any) -> Array:
     """An item of a key that is an array, or becomes one. nd has no masks: True and False are the indices 1 and 0."""
-    operand = item if hasattr(item, "_data") else _operand(array, onp.asarray(item))
+    operand: Array = item if hasattr(item, "_data") else _operand(array, onp.asarray(item))
     if array._zero_dim:
         return operand
     if dtype_name(operand.dtype) == "bool":
@@ -247,7 +262,7 @@ def _index_array(array, item):
     return operand.reshape((1,)) if operand.ndim == 0 else operand
 
 
-def build(spec: tuple, tensors: list) -> tuple:
+def build(spec: Sequence[Any], tensors: Iterable[Tensor]) -> tuple[Any, ...]:
     """The key that tensors understand; negative steps are the caller's business."""
     rest = iter(tensors)
     index = []
@@ -271,7 +286,7 @@ def plain_slice(item: slice) -> slice:
     return slice(*bounds)
 
 
-def _operand(array, value: onp.ndarray):
+def _operand(array: Array, value: onp.ndarray[Any, Any]) -> Array:
     if value.dtype.kind not in "biuf":
         raise IndexError(f"an index array holds integers or booleans, not {value.dtype}")
     if value.size == 0 and value.dtype.kind == "f":
@@ -280,11 +295,13 @@ def _operand(array, value: onp.ndarray):
     return array._new(storage.from_numpy(value.astype(kind), None, array._ctx), array._ctx)
 
 
-def _expand_masks(spec: tuple, operands: list) -> tuple[tuple, list]:
+def _expand_masks(spec: Spec, operands: list[Array]) -> tuple[Spec, list[Array]]:
     """Boolean masks as the integer arrays of their true places."""
     if autograd.state.tracer is not None:  # how many there are depends on values
         autograd.state.tracer.failed(TABLE["_npx_nonzero"], NotImplementedError("places of a mask"))
-    rest, new_spec, new_operands = iter(operands), [], []
+    rest = iter(operands)
+    new_spec: list[Any] = []
+    new_operands: list[Array] = []
     for item in spec:
         if not isinstance(item, str):
             new_spec.append(item)

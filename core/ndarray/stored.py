@@ -5,21 +5,29 @@ Values stay on their device and go through kernels; which rows are stored where 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import numpy as np
 
 from core import dispatch, kernels, storage
 from core.autograd import is_recording, pause
+from core.context import Context
+from core.dtypes import dtype_name
 from core.ndarray.ndarray import NDArray, array
-from core.ndarray.rows import distinct, on_host, row_index, rows_of
-from core.ndarray.sparse import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, zeros
-from core.ops.registry import TABLE, F, tell
+from core.ndarray.rows import distinct, on_host, row_index, rows_of, wrap
+from core.ndarray.sparse import RowSparseNDArray
+from core.ops.registry import TABLE, F, Operator, gradients_through, tell
+from core.ops.values import Array, Attrs, Gradients, SparseArray, Value
 from core.tape import attach_rule, is_tracked, state
+
+Rule = Callable[[SparseArray], Gradients]  # gradients of the inputs from that of the output
+# The array of the rows that are stored, and their numbers.
+_by_rows: Callable[[tuple[Value, Array], tuple[int, ...], Context], SparseArray] = cast(Any, RowSparseNDArray)._of
 
 
 @tell(TABLE["dot"], "on_stored")
-def _dot(inputs: list, attrs: dict):
+def _dot(inputs: list[SparseArray], attrs: Attrs) -> Value | None:
     """A CSR matrix, or its transpose, times a matrix; that of the transpose is stored by rows."""
     lhs, rhs = inputs
     if lhs.stype != "csr" or rhs.stype == "csr" or attrs["transpose_b"] or is_tracked(lhs):
@@ -34,7 +42,7 @@ def _dot(inputs: list, attrs: dict):
 
 
 @tell(TABLE["Embedding"], "on_stored")
-def _embedding(inputs: list, attrs: dict):
+def _embedding(inputs: list[SparseArray], attrs: Attrs) -> Value | None:
     """Rows of a row-sparse weight."""
     data, weight = inputs
     if weight.stype != "row_sparse" or data.stype != "default" or is_tracked(data):
@@ -42,19 +50,20 @@ def _embedding(inputs: list, attrs: dict):
     shape = weight.shape
     return _recorded(
         TABLE["Embedding"], attrs, inputs,
-        lambda: rows_of(weight, F.clip(data, a_min=0, a_max=shape[0] - 1)),
+        lambda: rows_of(weight, cast(Array, F.clip(data, a_min=0, a_max=shape[0] - 1))),
         lambda head: [None, lookup_gradient(head, data, shape)],
         lambda head: [None, F._embedding_grad(head, data, shape=shape)],
     )  # fmt: skip
 
 
-def lookup_gradient(head: NDArray, data: NDArray, shape: tuple[int, ...]) -> NDArray:
+def lookup_gradient(head: Array, data: Array, shape: tuple[int, ...]) -> Value:
     """The gradient of a lookup of rows by number (`Embedding`) with respect to the array of this shape.
 
     Row-sparse with the rows that `data` names; dense where a graph is traced or recorded, which has no sparse
     values.
     """
-    if is_recording() or state.tracer is not None or type(head) is not NDArray:
+    kind: Any = type(head)
+    if is_recording() or state.tracer is not None or kind is not NDArray:
         return F._embedding_grad(head, data, shape=shape)
     named = on_host(data).astype(np.int64)
     stored = distinct(named)
@@ -63,38 +72,37 @@ def lookup_gradient(head: NDArray, data: NDArray, shape: tuple[int, ...]) -> NDA
         stored = distinct(named)
     where = row_index(stored.searchsorted(named), head._ctx)
     rows = kernels.index.embedding_grad(head._data, where._data, (len(stored), *shape[1:]))
-    return RowSparseNDArray._of((NDArray._wrap(rows, head._ctx), row_index(stored, head._ctx)), shape, head._ctx)
+    return _by_rows((wrap(rows, head._ctx), row_index(stored, head._ctx)), shape, head._ctx)
 
 
-def keep_zeros(op, array_: BaseSparseNDArray, attrs: dict):
+def keep_zeros(op: Operator, array_: SparseArray, attrs: Attrs) -> Value:
     """An operator that leaves zeros alone, on what an array stores.
 
     Its gradient is stored by rows where the output's is.
     """
 
-    def on_values(values):
+    def on_values(values: Array) -> Any:
         return dispatch.launch(op, [values], attrs, NDArray)
 
-    def gradient(head):
+    def gradient(head: SparseArray) -> Gradients:
         if head.stype == array_.stype == "row_sparse":
-            rows = rows_of(array_, head.indices)
-            return [
-                RowSparseNDArray._of((_gradient_at(on_values, rows, head.data), head.indices), head.shape, head._ctx)
-            ]
+            found = _gradient_at(on_values, rows_of(array_, head.indices), head.data)
+            return [_by_rows((found, head.indices), head.shape, head._ctx)]
         return dense_gradient(head)
 
-    def dense_gradient(head):
-        dense = [array_.tostype("default")]
-        return dense[0]._gradients_through(on_values, dense, [head.tostype("default")], [True])
+    def dense_gradient(head: SparseArray) -> Gradients:
+        return [_gradient_at(on_values, array_.tostype("default"), head.tostype("default"))]
 
     return _recorded(op, attrs, [array_], lambda: array_._with(on_values(array_.data)), gradient, dense_gradient)
 
 
-def _gradient_at(function: Callable, x: NDArray, head: NDArray) -> NDArray:
-    return x._gradients_through(function, [x], [head], [True])[0]
+def _gradient_at(function: Callable[[Array], Any], x: Value, head: Array) -> Any:
+    return gradients_through(function, [x], [head], [True])[0]
 
 
-def _recorded(op, attrs: dict, inputs: list, compute: Callable, rule: Callable, dense_rule: Callable):
+def _recorded(
+    op: Operator, attrs: Attrs, inputs: Sequence[Array], compute: Callable[[], Value], rule: Rule, dense_rule: Rule
+) -> Value:
     """What `compute()` gives, on the tape if an input is; dense_rule: for gradients that are recorded themselves."""
     recorded = is_recording() and any([is_tracked(x) for x in inputs])
     with pause():
@@ -104,19 +112,19 @@ def _recorded(op, attrs: dict, inputs: list, compute: Callable, rule: Callable, 
     return result
 
 
-def _product(lhs: CSRNDArray, rhs) -> NDArray:
+def _product(lhs: SparseArray, rhs: SparseArray) -> Value:
     values, columns, starts = lhs._parts
     if rhs.stype == "row_sparse" and not rhs._full():
         if not len(rhs.indices):
-            return zeros("default", (lhs.shape[0], rhs.shape[1]), rhs._ctx, rhs.dtype)
+            return wrap(storage.zeros((lhs.shape[0], rhs.shape[1]), dtype_name(rhs.dtype), rhs._ctx), rhs._ctx)
         places, found = rhs._places(columns)
-        columns = array(places, lhs._ctx, "int64")
-        values = values if found.all() else values * array(found, lhs._ctx, lhs.dtype)
-    rhs = rhs if rhs.stype == "default" else rhs.data
-    return F._csr_dot(values, columns, starts, rhs)
+        columns = row_index(places, lhs._ctx)
+        if not found.all():
+            return F._csr_dot(values * array(found, lhs._ctx, lhs.dtype), columns, starts, rhs.data)
+    return F._csr_dot(values, columns, starts, rhs if rhs.stype == "default" else rhs.data)
 
 
-def _transposed_product(lhs: CSRNDArray, rhs: NDArray) -> RowSparseNDArray:
+def _transposed_product(lhs: SparseArray, rhs: SparseArray) -> Value:
     """The product of the transpose: a row for each column that stores a value."""
     values, columns, starts = (storage.to_numpy(part._data) for part in lhs._parts)
     order = np.argsort(columns, kind="stable")
@@ -124,6 +132,6 @@ def _transposed_product(lhs: CSRNDArray, rhs: NDArray) -> RowSparseNDArray:
     first = np.flatnonzero(np.append(True, columns[1:] != columns[:-1])[: len(columns)])
     rows = np.repeat(np.arange(lhs.shape[0]), np.diff(starts))[order]
     ctx = lhs._ctx
-    rows, starts, named = (array(x, ctx, "int64") for x in (rows, np.append(first, len(order)), columns[first]))
-    made = F._csr_dot(array(values[order], ctx, lhs.dtype), rows, starts, rhs.tostype("default"))
-    return RowSparseNDArray._of((made, named), (lhs.shape[1], rhs.shape[1]), ctx)
+    parts = (row_index(x, ctx) for x in (rows, np.append(first, len(order))))
+    made = F._csr_dot(array(values[order], ctx, lhs.dtype), *parts, rhs.tostype("default"))
+    return _by_rows((made, row_index(columns[first], ctx)), (lhs.shape[1], rhs.shape[1]), ctx)
