@@ -12,7 +12,7 @@ class HubFile(tuple):
 class Missing(DownloadError): ...
 
 REACH_SECONDS: int
-SAFE: tuple
+SAFE: tuple[Any, ...]
 SCHEME: str
 
 def download_or_advise(url: str, path: str, put: str, mirror: bool = True, **settings: Any) -> str: ...

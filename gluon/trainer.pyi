@@ -2,8 +2,8 @@
 
 from typing import Any
 
-DISTRIBUTED: tuple
-IN_PROCESS: tuple
+DISTRIBUTED: tuple[Any, ...]
+IN_PROCESS: tuple[Any, ...]
 LARGE: int
 MAX_REBUILDS: int
 SHARDED: str

@@ -298,7 +298,9 @@ class _Stub:
                 if word in written:
                     self.imports.add(line)
             if written.startswith("("):
-                return f"def {name}{written}: ..."
+                # Python's own give a bool; arrays and symbols compare by element.
+                ending = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
+                return f"def {name}{written}: ...{ending}"
             return f"@property\ndef {name}(self) -> {written}: ..."
         if name in ("forward", "hybrid_forward") and kind.__module__ == "gluon.block." + (
             "block" if kind is _block() else "hybrid_block"
@@ -367,6 +369,7 @@ class _Stub:
             return "Any"
         if not isinstance(given, str):
             scope = {source: given}
+        source = ast.unparse(_Parametrized().visit(tree))
         lines = set()
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute):
@@ -393,8 +396,22 @@ class _Stub:
         return None
 
     def type_of(self, value: object) -> str:
-        kind = type(value)
-        return kind.__name__ if kind in (bool, int, float, str, list, dict, tuple) else "Any"
+        kind = type(value).__name__
+        return _PARAMETRIZED.get(kind, kind) if kind in ("bool", "int", "float", "str", *_PARAMETRIZED) else "Any"
+
+
+_PARAMETRIZED = {"list": "list[Any]", "dict": "dict[Any, Any]", "tuple": "tuple[Any, ...]"}
+
+
+class _Parametrized(ast.NodeTransformer):
+    """Lists, dictionaries and tuples that say nothing of what they hold, as holding anything."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.Subscript:
+        node.slice = self.visit(node.slice)
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.parse(_PARAMETRIZED.get(node.id, node.id), mode="eval").body
 
 
 def _block() -> type:
@@ -457,6 +474,7 @@ def operator_function(name: str, op: Operator, kind: str, method: bool = False) 
         inputs = ["self", *inputs[1:]]
     attrs = [
         f"{n}: {attribute.hint}"
+        + (" | None" if default is None and "None" not in attribute.hint else "")
         + (" = ..." if default is REQUIRED else f" = {default!r}" if _literal(default) else " = ...")
         for n, (attribute, default) in op.attrs.items()
     ]

@@ -27,8 +27,8 @@ from core.metric.regression import Torch as Torch
 
 def alias(*aliases: str) -> Callable: ...
 
-numeric_types: tuple
+numeric_types: tuple[Any, ...]
 
 def register(klass: type, name: str | None = None) -> type: ...
 
-string_types: tuple
+string_types: tuple[Any, ...]

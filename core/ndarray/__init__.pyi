@@ -1137,7 +1137,7 @@ def ftrl_update(
 def full_like(
     data: NDArray | None = None,
     fill_value: float | int | bool = ...,
-    dtype: str | type = None,
+    dtype: str | type | None = None,
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:

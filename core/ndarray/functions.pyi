@@ -5,8 +5,8 @@ from typing import Any
 from core.context import Context
 from core.ndarray.ndarray import NDArray
 
-OF_NUMBERS: dict
-TABLE: dict
+OF_NUMBERS: dict[Any, Any]
+TABLE: dict[Any, Any]
 
 def arange(
     start: Any,

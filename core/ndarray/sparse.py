@@ -136,8 +136,9 @@ class BaseSparseNDArray(NDArray):
     def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
         super().attach_grad(grad_req, stype or self.stype)
 
-    def zeros_like(self):
-        return zeros(self.stype, self._shape, self._ctx, self.dtype)
+    def zeros_like(self, out=None, name=None):
+        made = zeros(self.stype, self._shape, self._ctx, self.dtype)
+        return made if out is None else writes.assign(TABLE["zeros_like"], out, made)
 
     def __setitem__(self, key, value):
         if not (isinstance(key, slice) and key == slice(None)):

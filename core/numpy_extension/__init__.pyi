@@ -1128,7 +1128,7 @@ def ftrl_update(
 def full_like(
     data: ndarray | None = None,
     fill_value: float | int | bool = ...,
-    dtype: str | type = None,
+    dtype: str | type | None = None,
     out: ndarray | None = None,
     name: str | None = None,
 ) -> ndarray:

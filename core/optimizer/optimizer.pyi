@@ -2,7 +2,7 @@
 
 from typing import Any
 
-HALF: tuple
+HALF: tuple[Any, ...]
 
 class Optimizer:
     by_norms: bool
@@ -16,7 +16,7 @@ class Optimizer:
     def learning_rate(self) -> Any: ...
     master_in_kernel: bool
     master_last: bool
-    opt_registry: dict
+    opt_registry: dict[Any, Any]
     @staticmethod
     def register(klass: Any) -> Any: ...
     def set_learning_rate(self, lr: Any) -> Any: ...

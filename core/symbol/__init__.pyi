@@ -1121,7 +1121,7 @@ def ftrl_update(
 def full_like(
     data: Symbol | None = None,
     fill_value: float | int | bool = ...,
-    dtype: str | type = None,
+    dtype: str | type | None = None,
     out: Symbol | None = None,
     name: str | None = None,
 ) -> Symbol:

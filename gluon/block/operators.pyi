@@ -2,7 +2,7 @@
 
 from typing import Any
 
-TABLE: dict
+TABLE: dict[Any, Any]
 
 def is_array(value: Any) -> Any: ...
 def is_symbolic(values: Any) -> Any: ...

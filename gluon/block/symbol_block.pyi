@@ -4,7 +4,7 @@ from typing import Any
 
 from gluon.block.hybrid_block import HybridBlock as HybridBlock
 
-NUMBERS: dict
+NUMBERS: dict[Any, Any]
 
 class SymbolBlock(HybridBlock):
     def cast(self, dtype: Any) -> Any: ...

@@ -28,7 +28,7 @@ class DistributedTrainer(Trainer):
         compression_params: Any = None,
     ) -> None: ...
 
-NUMBERS: dict
+NUMBERS: dict[Any, Any]
 Sum: str
 
 def allgather(tensor: NDArray, name: Any = None, priority: Any = 0) -> NDArray: ...

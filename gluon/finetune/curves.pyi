@@ -3,11 +3,11 @@
 from typing import Any
 
 BOTTOM: int
-COLOURS: tuple
+COLOURS: tuple[Any, ...]
 HEIGHT: int
 LEFT: int
 RIGHT: int
 TOP: int
 WIDTH: int
 
-def svg(rows: list[dict], x: str = "epoch") -> str: ...
+def svg(rows: list[dict[Any, Any]], x: str = "epoch") -> str: ...

@@ -5,7 +5,7 @@ from typing import Any
 from collections.abc import Sequence
 from gluon.trainer import Trainer
 
-DTYPES: tuple
+DTYPES: tuple[Any, ...]
 
 class Recipe:
     def __eq__(self, other: Any) -> Any: ...

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-CHECKSUMS: dict
+CHECKSUMS: dict[Any, Any]
 
 def cached(root: Any = None) -> Any: ...
 def file_of(source: Any, root: Any = None) -> Any: ...

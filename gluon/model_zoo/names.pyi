@@ -9,8 +9,8 @@ class Counterpart(tuple):
     layout: Any
     name: Any
 
-LAYOUTS: dict
-RENAMED: dict
+LAYOUTS: dict[Any, Any]
+RENAMED: dict[Any, Any]
 
 def counterparts(
     names: Iterable[str], rules: Any, sets: Any, lengths: Mapping[str, int] | None = None

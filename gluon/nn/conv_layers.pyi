@@ -198,7 +198,7 @@ class Conv3DTranspose(_Transposed):
         params: Any = None,
     ) -> None: ...
 
-LAYOUTS: dict
+LAYOUTS: dict[Any, Any]
 
 class ReflectionPad2D(HybridBlock):
     def hybrid_forward(self, F: Any, x: Any) -> Any: ...

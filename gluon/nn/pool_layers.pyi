@@ -100,7 +100,7 @@ class GlobalMaxPool3D(_Global):
         self, layout: Any = None, *, count_include_pad: Any = None, prefix: Any = None, params: Any = None
     ) -> None: ...
 
-LAYOUTS: dict
+LAYOUTS: dict[Any, Any]
 
 class MaxPool1D(_Windows):
     def __init__(

@@ -56,7 +56,7 @@ class Parameter:
     name: Any
     wd_mult: Any
 
-STYPES: tuple
+STYPES: tuple[Any, ...]
 
 def contexts_of(ctx: Any) -> Any: ...
 def is_known(shape: Any) -> Any: ...

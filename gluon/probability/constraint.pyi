@@ -25,67 +25,67 @@ class _Bounded(Constraint):
     def __init__(self, lower_bound: Any = None, upper_bound: Any = None) -> None: ...
 
 class GreaterThan(_Bounded):
-    closed: tuple
+    closed: tuple[Any, ...]
     whole: bool
     def __init__(self, lower_bound: Any = None, upper_bound: Any = None) -> None: ...
 
 class GreaterThanEq(_Bounded):
-    closed: tuple
+    closed: tuple[Any, ...]
     whole: bool
     def __init__(self, lower_bound: Any = None, upper_bound: Any = None) -> None: ...
 
 class HalfOpenInterval(_Bounded):
-    closed: tuple
+    closed: tuple[Any, ...]
     whole: bool
     def __init__(self, lower_bound: Any = None, upper_bound: Any = None) -> None: ...
 
 class IntegerGreaterThan(_Bounded):
-    closed: tuple
+    closed: tuple[Any, ...]
     whole: bool
     def __init__(self, lower_bound: Any = None, upper_bound: Any = None) -> None: ...
 
 class IntegerGreaterThanEq(_Bounded):
-    closed: tuple
+    closed: tuple[Any, ...]
     whole: bool
     def __init__(self, lower_bound: Any = None, upper_bound: Any = None) -> None: ...
 
 class IntegerHalfOpenInterval(_Bounded):
-    closed: tuple
+    closed: tuple[Any, ...]
     whole: bool
     def __init__(self, lower_bound: Any = None, upper_bound: Any = None) -> None: ...
 
 class IntegerInterval(_Bounded):
-    closed: tuple
+    closed: tuple[Any, ...]
     whole: bool
     def __init__(self, lower_bound: Any = None, upper_bound: Any = None) -> None: ...
 
 class IntegerLessThan(_Bounded):
-    closed: tuple
+    closed: tuple[Any, ...]
     whole: bool
     def __init__(self, upper_bound: Any) -> None: ...
 
 class IntegerLessThanEq(_Bounded):
-    closed: tuple
+    closed: tuple[Any, ...]
     whole: bool
     def __init__(self, upper_bound: Any) -> None: ...
 
 class IntegerOpenInterval(_Bounded):
-    closed: tuple
+    closed: tuple[Any, ...]
     whole: bool
     def __init__(self, lower_bound: Any = None, upper_bound: Any = None) -> None: ...
 
 class Interval(_Bounded):
-    closed: tuple
+    closed: tuple[Any, ...]
     whole: bool
     def __init__(self, lower_bound: Any = None, upper_bound: Any = None) -> None: ...
 
 class LessThan(_Bounded):
-    closed: tuple
+    closed: tuple[Any, ...]
     whole: bool
     def __init__(self, upper_bound: Any) -> None: ...
 
 class LessThanEq(_Bounded):
-    closed: tuple
+    closed: tuple[Any, ...]
     whole: bool
     def __init__(self, upper_bound: Any) -> None: ...
 
@@ -98,22 +98,22 @@ class LowerTriangular(Constraint):
     text: str
 
 class NonNegative(GreaterThanEq):
-    closed: tuple
+    closed: tuple[Any, ...]
     whole: bool
     def __init__(self) -> None: ...
 
 class NonNegativeInteger(IntegerGreaterThanEq):
-    closed: tuple
+    closed: tuple[Any, ...]
     whole: bool
     def __init__(self) -> None: ...
 
 class OpenInterval(_Bounded):
-    closed: tuple
+    closed: tuple[Any, ...]
     whole: bool
     def __init__(self, lower_bound: Any = None, upper_bound: Any = None) -> None: ...
 
 class Positive(GreaterThan):
-    closed: tuple
+    closed: tuple[Any, ...]
     whole: bool
     def __init__(self) -> None: ...
 
@@ -122,7 +122,7 @@ class PositiveDefinite(Constraint):
     text: str
 
 class PositiveInteger(IntegerGreaterThan):
-    closed: tuple
+    closed: tuple[Any, ...]
     whole: bool
     def __init__(self) -> None: ...
 
@@ -139,6 +139,6 @@ class Stack(_Joined):
     def __init__(self, constraint_seq: Any, axis: Any = 0, lengths: Any = None) -> None: ...
 
 class UnitInterval(Interval):
-    closed: tuple
+    closed: tuple[Any, ...]
     whole: bool
     def __init__(self) -> None: ...

@@ -6,23 +6,23 @@ from gluon.probability.distribution import ExponentialFamily as ExponentialFamil
 from gluon.probability.distribution import WithLogit as WithLogit
 
 class Bernoulli(WithLogit, ExponentialFamily):
-    arg_constraints: dict
+    arg_constraints: dict[Any, Any]
     def entropy(self) -> Any: ...
     def log_prob(self, value: Any) -> Any: ...
     @property
     def mean(self) -> Any: ...
-    parameters: dict
+    parameters: dict[Any, Any]
     support: Any
     @property
     def variance(self) -> Any: ...
     def __init__(self, prob: Any = None, logit: Any = None, validate_args: Any = None) -> None: ...
 
 class Binomial(WithLogit):
-    arg_constraints: dict
+    arg_constraints: dict[Any, Any]
     def log_prob(self, value: Any) -> Any: ...
     @property
     def mean(self) -> Any: ...
-    parameters: dict
+    parameters: dict[Any, Any]
     @property
     def support(self) -> Any: ...
     @property
@@ -31,13 +31,13 @@ class Binomial(WithLogit):
     n: Any
 
 class Categorical(WithLogit):
-    arg_constraints: dict
+    arg_constraints: dict[Any, Any]
     binary: bool
     def entropy(self) -> Any: ...
     def enumerate_support(self) -> Any: ...
     has_enumerate_support: bool
     def log_prob(self, value: Any) -> Any: ...
-    parameters: dict
+    parameters: dict[Any, Any]
     @property
     def support(self) -> Any: ...
     def __init__(self, num_events: Any, prob: Any = None, logit: Any = None, validate_args: Any = None) -> None: ...
@@ -46,34 +46,34 @@ class Categorical(WithLogit):
 EPS: float
 
 class Geometric(WithLogit):
-    arg_constraints: dict
+    arg_constraints: dict[Any, Any]
     def entropy(self) -> Any: ...
     def log_prob(self, value: Any) -> Any: ...
     @property
     def mean(self) -> Any: ...
-    parameters: dict
+    parameters: dict[Any, Any]
     support: Any
     @property
     def variance(self) -> Any: ...
     def __init__(self, prob: Any = None, logit: Any = None, validate_args: Any = None) -> None: ...
 
 class NegativeBinomial(WithLogit):
-    arg_constraints: dict
+    arg_constraints: dict[Any, Any]
     def log_prob(self, value: Any) -> Any: ...
     @property
     def mean(self) -> Any: ...
-    parameters: dict
+    parameters: dict[Any, Any]
     support: Any
     @property
     def variance(self) -> Any: ...
     def __init__(self, n: Any, prob: Any = None, logit: Any = None, validate_args: Any = None) -> None: ...
 
 class Poisson(ExponentialFamily):
-    arg_constraints: dict
+    arg_constraints: dict[Any, Any]
     def log_prob(self, value: Any) -> Any: ...
     @property
     def mean(self) -> Any: ...
-    parameters: dict
+    parameters: dict[Any, Any]
     support: Any
     @property
     def variance(self) -> Any: ...

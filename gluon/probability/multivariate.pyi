@@ -6,13 +6,13 @@ from gluon.probability.distribution import Distribution as Distribution
 from gluon.probability.distribution import ExponentialFamily as ExponentialFamily
 
 class Dirichlet(ExponentialFamily):
-    arg_constraints: dict
+    arg_constraints: dict[Any, Any]
     def entropy(self) -> Any: ...
     event_dim: int
     def log_prob(self, value: Any) -> Any: ...
     @property
     def mean(self) -> Any: ...
-    parameters: dict
+    parameters: dict[Any, Any]
     support: Any
     @property
     def variance(self) -> Any: ...
@@ -54,7 +54,7 @@ class _OverCategorical(Distribution):
     num_events: Any
 
 class Multinomial(_OverCategorical):
-    arg_constraints: dict
+    arg_constraints: dict[Any, Any]
     def log_prob(self, value: Any) -> Any: ...
     @property
     def mean(self) -> Any: ...
@@ -67,14 +67,14 @@ class Multinomial(_OverCategorical):
 
 class MultivariateNormal(Distribution):
     def __getattr__(self, name: Any) -> Any: ...
-    arg_constraints: dict
+    arg_constraints: dict[Any, Any]
     def entropy(self) -> Any: ...
     event_dim: int
     has_grad: bool
     def log_prob(self, value: Any) -> Any: ...
     @property
     def mean(self) -> Any: ...
-    parameters: dict
+    parameters: dict[Any, Any]
     support: Any
     @property
     def variance(self) -> Any: ...
@@ -83,7 +83,7 @@ class MultivariateNormal(Distribution):
     ) -> None: ...
 
 class OneHotCategorical(_OverCategorical):
-    arg_constraints: dict
+    arg_constraints: dict[Any, Any]
     def entropy(self) -> Any: ...
     def enumerate_support(self) -> Any: ...
     def log_prob(self, value: Any) -> Any: ...

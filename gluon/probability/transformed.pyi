@@ -17,12 +17,12 @@ class _Relaxed(TransformedDistribution):
     def prob(self) -> Any: ...
 
 class RelaxedBernoulli(_Relaxed):
-    arg_constraints: dict
+    arg_constraints: dict[Any, Any]
     support: Any
     def __init__(self, T: Any, prob: Any = None, logit: Any = None, validate_args: Any = None) -> None: ...
 
 class RelaxedOneHotCategorical(_Relaxed):
-    arg_constraints: dict
+    arg_constraints: dict[Any, Any]
     support: Any
     def __init__(
         self, T: Any, num_events: Any, prob: Any = None, logit: Any = None, validate_args: Any = None
@@ -40,21 +40,21 @@ class TransformedDistribution(Distribution):
     def __init__(self, base_dist: Any, transforms: Any, validate_args: Any = None) -> None: ...
 
 class _LogitRelaxedBernoulli(WithLogit):
-    arg_constraints: dict
+    arg_constraints: dict[Any, Any]
     has_grad: bool
     def log_prob(self, value: Any) -> Any: ...
-    parameters: dict
+    parameters: dict[Any, Any]
     support: Any
     def __init__(self, T: Any, prob: Any = None, logit: Any = None, validate_args: Any = None) -> None: ...
     T: Any
 
 class _LogRelaxedOneHotCategorical(WithLogit):
-    arg_constraints: dict
+    arg_constraints: dict[Any, Any]
     binary: bool
     event_dim: int
     has_grad: bool
     def log_prob(self, value: Any) -> Any: ...
-    parameters: dict
+    parameters: dict[Any, Any]
     def __init__(
         self, T: Any, num_events: Any, prob: Any = None, logit: Any = None, validate_args: Any = None
     ) -> None: ...

@@ -4,7 +4,7 @@ from typing import Any
 
 from gluon.block.hybrid_block import HybridBlock as HybridBlock
 
-GATES: dict
+GATES: dict[Any, Any]
 
 class _RNNLayer(HybridBlock):
     def begin_state(self, batch_size: Any = 0, func: Any = None, **kwargs: Any) -> Any: ...

@@ -73,8 +73,8 @@ from gluoncv.data.ucf101.classification import UCF101Attr as UCF101Attr
 from gluoncv.data.video_custom.classification import VideoClsCustom as VideoClsCustom
 from gluoncv.data.visdrone.detection import VisDroneDetection as VisDroneDetection
 
-COCO: tuple
-VOC: tuple
-datasets: dict
+COCO: tuple[Any, ...]
+VOC: tuple[Any, ...]
+datasets: dict[Any, Any]
 
 def get_segmentation_dataset(name: Any, **kwargs: Any) -> Any: ...

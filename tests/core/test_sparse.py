@@ -378,3 +378,12 @@ def test_functions_that_keep_zeros_compute_what_is_stored_where_it_is():
     result = nd.sparse.abs(stored)
     assert result.stype == "csr" and result.data.asnumpy().tolist() == [2, 0, 3]
     assert result.indices.asnumpy().tolist() == [0, 2, 1] and result.indptr.asnumpy().tolist() == [0, 2, 3]
+
+
+@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
+def test_zeros_like_writes_to_an_array_that_is_given(stype):
+    array = nd.array([[0, 1], [2, 0]]).tostype(stype)
+    out = array.copy()
+    assert array.zeros_like(out=out) is out
+    assert out.stype == stype and not out.asnumpy().any() and not out.data.size
+    assert array.asnumpy().any()

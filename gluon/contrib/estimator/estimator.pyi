@@ -2,7 +2,7 @@
 
 from typing import Any
 
-EVENTS: tuple
+EVENTS: tuple[Any, ...]
 
 class Estimator:
     def evaluate(self, val_data: Any, batch_axis: Any = 0, event_handlers: Any = None) -> Any: ...

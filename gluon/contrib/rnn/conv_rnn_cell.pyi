@@ -220,4 +220,4 @@ class Conv3DRNNCell(_ConvRNNCell):
         params: Any = None,
     ) -> None: ...
 
-LAYOUTS: dict
+LAYOUTS: dict[Any, Any]

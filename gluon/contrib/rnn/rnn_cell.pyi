@@ -32,7 +32,7 @@ class LSTMPCell(HybridRecurrentCell):
         params: Any = None,
     ) -> None: ...
 
-TABLE: dict
+TABLE: dict[Any, Any]
 
 class VariationalDropoutCell(ModifierCell):
     def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any: ...

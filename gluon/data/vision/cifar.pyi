@@ -13,7 +13,7 @@ class Files:
 
 PIXELS: int
 RECORD_ARCHIVE: str
-RECORD_FOLDERS: tuple
+RECORD_FOLDERS: tuple[Any, ...]
 
 def load_cifar10(root: str, train: bool) -> Any: ...
 def load_cifar100(root: str, train: bool, fine: bool) -> Any: ...

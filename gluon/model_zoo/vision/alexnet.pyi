@@ -9,4 +9,4 @@ class AlexNet(Classifier):
     features: Any
     output: Any
 
-CONVOLUTIONS: tuple
+CONVOLUTIONS: tuple[Any, ...]

@@ -22,7 +22,7 @@ class DenseNet(Classifier):
     features: Any
     output: Any
 
-MODELS: dict
-densenet_spec: dict
+MODELS: dict[Any, Any]
+densenet_spec: dict[Any, Any]
 
 def get_densenet(num_layers: Any, pretrained: Any = False, ctx: Any = None, root: Any = None, **kwargs: Any) -> Any: ...

@@ -21,11 +21,11 @@ class Inception3(Classifier):
     output: Any
 
 MAXIMUM: str
-MODULES: dict
-MODULE_B: list
-MODULE_D: list
-SPLIT: tuple
-STEM: list
+MODULES: dict[Any, Any]
+MODULE_B: list[Any]
+MODULE_D: list[Any]
+SPLIT: tuple[Any, ...]
+STEM: list[Any]
 STEM_MAXIMUM: str
 
 def inception_features(layer: Any) -> Any: ...

@@ -5,7 +5,7 @@ from typing import Any
 from gluon.block.hybrid_block import HybridBlock as HybridBlock
 from gluon.model_zoo.vision.registry import Classifier as Classifier
 
-BOTTLENECKS: tuple
+BOTTLENECKS: tuple[Any, ...]
 
 class LinearBottleneck(HybridBlock):
     always_expands: bool
@@ -25,8 +25,8 @@ class LinearBottleneck(HybridBlock):
     out: Any
     use_shortcut: Any
 
-MODELS: dict
-MULTIPLIERS: dict
+MODELS: dict[Any, Any]
+MULTIPLIERS: dict[Any, Any]
 
 class MobileNet(Classifier):
     def __init__(
@@ -62,7 +62,7 @@ class RELU6(HybridBlock):
     def hybrid_forward(self, F: Any, x: Any) -> Any: ...
     def __init__(self, prefix: Any = None, params: Any = None) -> None: ...
 
-SEPARABLE: tuple
+SEPARABLE: tuple[Any, ...]
 
 def get_mobilenet(
     multiplier: Any, pretrained: Any = False, ctx: Any = None, root: Any = None, **kwargs: Any

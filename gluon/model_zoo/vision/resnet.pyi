@@ -98,7 +98,7 @@ class BottleneckV2(_BlockV2):
     conv2: Any
     conv3: Any
 
-MODELS: dict
+MODELS: dict[Any, Any]
 
 class _ResNet(Classifier):
     def __init__(
@@ -154,6 +154,6 @@ def get_resnet(
     version: Any, num_layers: Any, pretrained: Any = False, ctx: Any = None, root: Any = None, **kwargs: Any
 ) -> Any: ...
 
-resnet_block_versions: tuple
-resnet_net_versions: tuple
-resnet_spec: dict
+resnet_block_versions: tuple[Any, ...]
+resnet_net_versions: tuple[Any, ...]
+resnet_spec: dict[Any, Any]

@@ -4,8 +4,8 @@ from typing import Any
 
 from gluon.model_zoo.vision.registry import Classifier as Classifier
 
-CONFIGURATIONS: dict
-MODELS: dict
+CONFIGURATIONS: dict[Any, Any]
+MODELS: dict[Any, Any]
 
 class SqueezeNet(Classifier):
     def __init__(self, version: Any, classes: Any = 1000, *, prefix: Any = None, params: Any = None) -> None: ...

@@ -4,8 +4,8 @@ from typing import Any
 
 from gluon.model_zoo.vision.registry import Classifier as Classifier
 
-FILTERS: tuple
-MODELS: dict
+FILTERS: tuple[Any, ...]
+MODELS: dict[Any, Any]
 
 class VGG(Classifier):
     def __init__(
@@ -25,4 +25,4 @@ class VGG(Classifier):
 
 def get_vgg(num_layers: Any, pretrained: Any = False, ctx: Any = None, root: Any = None, **kwargs: Any) -> Any: ...
 
-vgg_spec: dict
+vgg_spec: dict[Any, Any]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-CONSTRAINTS: tuple
+CONSTRAINTS: tuple[Any, ...]
 
 def bbox_clip_xyxy(xyxy: Any, width: Any, height: Any) -> Any: ...
 def bbox_crop(bbox: Any, crop_box: Any = None, allow_outside_center: Any = True) -> Any: ...

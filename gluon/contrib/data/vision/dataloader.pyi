@@ -69,8 +69,8 @@ class ImageDataLoader:
         **kwargs: Any,
     ) -> None: ...
 
-MEAN: tuple
-STD: tuple
+MEAN: tuple[Any, ...]
+STD: tuple[Any, ...]
 
 def create_bbox_augment(
     data_shape: Any,
