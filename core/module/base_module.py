@@ -211,6 +211,19 @@ class BaseModule:
             )
         return stay
 
+    def _keeps_binding(self) -> bool:
+        """Whether the executors that are there stay, which a warning says."""
+        if self.binded:
+            self.logger.warning("Already bound, ignoring bind()")
+        return self.binded
+
+    def _keeps_optimizer(self, force_init: bool) -> bool:
+        """Whether the optimizer that is there stays, which a warning says."""
+        stays = self.optimizer_initialized and not force_init
+        if stays:
+            self.logger.warning("optimizer already initialized, ignoring...")
+        return stays
+
     def save_params(self, fname):
         """Writes the parameters to a file, atomically."""
         arg_params, aux_params = self.get_params()

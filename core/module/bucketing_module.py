@@ -132,8 +132,7 @@ class BucketingModule(BaseModule):
         params = self.get_params() if self.binded and self.params_initialized else None
         if force_rebind:
             self._reset_bind()
-        if self.binded:
-            self.logger.warning("Already bound, ignoring bind()")
+        if self._keeps_binding():
             return
         self.for_training, self.inputs_need_grad, self._grad_req = for_training, inputs_need_grad, grad_req
         key = self._default_bucket_key
@@ -167,8 +166,7 @@ class BucketingModule(BaseModule):
     def init_optimizer(self, kvstore="local", optimizer="sgd", optimizer_params=(("learning_rate", 0.01),),
                        force_init=False):  # fmt: skip
         self._need_params()
-        if self.optimizer_initialized and not force_init:
-            self.logger.warning("optimizer already initialized, ignoring.")
+        if self._keeps_optimizer(force_init):
             return
         self._curr_module.init_optimizer(kvstore, optimizer, optimizer_params, force_init)
         for module in self._buckets.values():

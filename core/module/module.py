@@ -198,8 +198,7 @@ class Module(BaseModule):
             if self.binded and self.params_initialized and self._params_dirty:
                 self._sync_params_from_devices()
             self._reset_bind()
-        if self.binded:
-            self.logger.warning("Already bound, ignoring bind()")
+        if self._keeps_binding():
             return
         if inputs_need_grad and not for_training:
             raise AssertionError("gradients of inputs need for_training=True")
@@ -255,8 +254,7 @@ class Module(BaseModule):
         kvstore) unless its parameters say otherwise by rescale_grad.
         """
         self._need_params()
-        if self.optimizer_initialized and not force_init:
-            self.logger.warning("optimizer already initialized, ignoring...")
+        if self._keeps_optimizer(force_init):
             return
         if self._params_dirty:
             self._sync_params_from_devices()

@@ -65,8 +65,7 @@ class PythonModule(BaseModule):
 
     def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False, force_rebind=False,
              shared_module=None, grad_req="write"):  # fmt: skip
-        if self.binded and not force_rebind:
-            self.logger.warning("Already bound, ignoring bind()")
+        if not force_rebind and self._keeps_binding():
             return
         if grad_req != "write":
             raise AssertionError(f"a PythonModule writes its gradients; grad_req {grad_req!r} is not supported")

@@ -87,8 +87,7 @@ class SequentialModule(BaseModule):
 
     def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False, force_rebind=False,
              shared_module=None, grad_req="write"):  # fmt: skip
-        if self.binded and not force_rebind:
-            self.logger.warning("Already bound, ignoring bind()")
+        if not force_rebind and self._keeps_binding():
             return
         if inputs_need_grad and not for_training:
             raise AssertionError("gradients of inputs need for_training=True")
@@ -116,8 +115,7 @@ class SequentialModule(BaseModule):
     def init_optimizer(self, kvstore="local", optimizer="sgd", optimizer_params=(("learning_rate", 0.01),),
                        force_init=False):  # fmt: skip
         self._need_params()
-        if self.optimizer_initialized and not force_init:
-            self.logger.warning("optimizer already initialized, ignoring.")
+        if self._keeps_optimizer(force_init):
             return
         for module in self._modules:
             module.init_optimizer(kvstore, optimizer, optimizer_params, force_init)
