@@ -561,12 +561,13 @@ def _without_memory(args: Sequence, shapes: Iterator[tuple] | None = None):
 
 def _filled(template, outputs: list[NDArray], leaves: list[NDArray], plan: Plan):
     """The template with arrays in its slots."""
-    if type(template) is Slot:
-        return plan.source_of(template, leaves) if template.same else outputs[template]
-    if isinstance(template, (list, tuple)):
-        kind = list if isinstance(template, list) else tuple
-        return kind([_filled(t, outputs, leaves, plan) for t in template])
-    return template
+
+    def array(t):
+        if type(t) is not Slot:
+            return t
+        return plan.source_of(t, leaves) if t.same else outputs[t]
+
+    return mapped((template,), array)[0]
 
 
 def _patience(graph: Graph) -> float:

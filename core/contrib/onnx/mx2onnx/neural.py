@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from core.contrib.onnx.mx2onnx.shapes import places_along, within
 from core.contrib.onnx.mx2onnx.table import converts, enter, ints
 
 
@@ -179,14 +180,6 @@ def leaky_relu(g, a, data, gamma=None):
     return g.add("PRelu", data, gamma)
 
 
-@converts("gelu")
-def gelu(g, a, data):
-    dtype = g.dtype(data)
-    erf = g.add("Erf", g.add("Mul", data, g.like(math.sqrt(0.5), dtype)))
-    half = g.add("Mul", data, g.like(0.5, dtype))
-    return g.add("Mul", half, g.add("Add", erf, g.like(1, dtype)))
-
-
 # ---------------------------------------------------------------------------------------------- softmax
 
 
@@ -195,22 +188,9 @@ def masked_softmax(g, a, data, length):
     """Softmax over the first `length` positions of an axis, zeros behind them; `length` lacks that axis."""
     rank, dtype = g.rank(data), g.dtype(data)
     axis = a.axis % rank
-    places = places_along(g, data, axis)
-    if axis != rank - 1:
-        places = g.add("Unsqueeze", places, np.arange(1, rank - axis, dtype=np.int64))
-    bound = g.add("Unsqueeze", g.cast(length, "int64"), ints(axis))
-    inside = g.add("Less", places, bound)
+    inside = within(g, data, axis, rank - axis - 1, length, axis)
     scores = g.add("Where", inside, data, g.like(np.finfo(dtype).min / 2, dtype))
     return g.add("Where", inside, g.add("Softmax", scores, axis=axis), g.like(0, dtype))
-
-
-def places_along(g, data, axis: int):
-    """0, 1, 2, ... along an axis, int64."""
-    extent = g.shape(data)[axis]
-    if extent is not None:
-        return g.constant(np.arange(extent, dtype=np.int64))
-    count = g.add("Gather", g.add("Shape", data), np.int64(axis))
-    return g.add("Range", np.int64(0), count, np.int64(1))
 
 
 @converts("SoftmaxOutput")
@@ -295,13 +275,11 @@ def attention(g, a, query, key, value, length=None):
     scale = size**-0.5 if a.scale is None else a.scale
     scores = g.add("MatMul", g.add("Mul", query, g.like(scale, dtype)), g.add("Transpose", key, perm=[0, 1, 3, 2]))
     low, zero = g.like(np.finfo(dtype).min / 2, dtype), g.like(0, dtype)
-    keys = places_along(g, key, 2)
     inside = None
     if length is not None:
-        bound = g.add("Unsqueeze", g.cast(length, "int64"), ints(1, 2, 3))
-        inside = g.add("Less", keys, bound)
+        inside = within(g, key, 2, 0, length, 1, 2, 3)
     if a.causal:
-        before = g.add("LessOrEqual", keys, g.add("Unsqueeze", places_along(g, query, 2), ints(1)))
+        before = g.add("LessOrEqual", places_along(g, key, 2), g.add("Unsqueeze", places_along(g, query, 2), ints(1)))
         inside = before if inside is None else g.add("And", inside, before)
     if inside is not None:
         scores = g.add("Where", inside, scores, low)

@@ -213,18 +213,25 @@ def pick(g, a, data, index):
 def sequence_mask(g, a, data, length=None):
     if not a.use_sequence_length or length is None:
         return g.add("Identity", data)
-    from core.contrib.onnx.mx2onnx.neural import places_along
-
-    rank = g.rank(data)
-    places = places_along(g, data, a.axis)
-    inside = g.add(
-        "Less",
-        g.add("Unsqueeze", places, ints(1 - a.axis)),
-        g.add("Unsqueeze", g.cast(length, "int64"), ints(a.axis)),
-    )
-    if rank > 2:
-        inside = g.add("Unsqueeze", inside, ints(*range(2, rank)))
+    others = [i for i in range(g.rank(data)) if i != 1 - a.axis]
+    inside = within(g, data, a.axis, g.rank(data) - a.axis - 1, length, *others)
     return g.add("Where", inside, data, g.like(a.value, g.dtype(data)))
+
+
+def within(g, data, axis: int, behind: int, length, *axes: int):
+    """Which places along an axis, of so many axes behind it, come before a length, which gets axes where it lacks them."""
+    places = places_along(g, data, axis)
+    places = g.add("Unsqueeze", places, ints(*range(1, behind + 1))) if behind else places
+    return g.add("Less", places, g.add("Unsqueeze", g.cast(length, "int64"), ints(*axes)))
+
+
+def places_along(g, data, axis: int):
+    """0, 1, 2, ... along an axis, int64."""
+    extent = g.shape(data)[axis]
+    if extent is not None:
+        return g.constant(np.arange(extent, dtype=np.int64))
+    count = g.add("Gather", g.add("Shape", data), np.int64(axis))
+    return g.add("Range", np.int64(0), count, np.int64(1))
 
 
 @converts("SequenceReverse")

@@ -97,12 +97,9 @@ def clip(net, attrs, x, low=None, high=None):
     return made
 
 
-@converts("Cast", "CastLike")
-def cast(net, attrs, x, like=None):
-    if like is not None:
-        dtype = net.dtype(like)
-    else:
-        dtype = package().helper.tensor_dtype_to_np_dtype(attrs["to"]).name
+@converts("Cast")
+def cast(net, attrs, x):
+    dtype = package().helper.tensor_dtype_to_np_dtype(attrs["to"]).name
     if dtype == "bool":
         return sym.op._npi_not_equal_scalar(net.symbol(x), scalar=0)
     if dtype == "object":
@@ -146,10 +143,8 @@ _EXPRESSIONS: dict[str, Callable] = {
     "Elu": lambda x, alpha=1.0: sym.LeakyReLU(x, act_type="elu", slope=alpha),
     "Gelu": _gelu,
     "HardSigmoid": lambda x, alpha=0.2, beta=0.5: sym.hard_sigmoid(x, alpha=alpha, beta=beta),
-    "HardSwish": lambda x: x * sym.hard_sigmoid(x, alpha=1 / 6, beta=0.5),
     "IsInf": _is_inf,
     "LeakyRelu": lambda x, alpha=0.01: sym.LeakyReLU(x, act_type="leaky", slope=alpha),
-    "Mish": lambda x: x * sym.tanh(sym.Activation(x, act_type="softrelu")),
     "Mod": _mod,
     "Round": lambda x: sym.op._npi_around(x, scale=1.0),  # halves to the even number
     "Softplus": lambda x: sym.Activation(x, act_type="softrelu"),

@@ -20,41 +20,49 @@ from core.extras import load
 FOLDED = 1 << 12  # elements of constants that are computed while reading: shapes, never weights
 
 
-def folded(net: Network, node, given: list) -> list | None:
-    """The results of a node of known inputs; None where they are not known, or not worth it."""
+def inferred(net: Network, node, given: list) -> dict:
+    """The types of a node's results by name, as far as ONNX's inference tells them."""
+    onnx, named = package(), {name: x for name, x in zip(node.input, given) if x is not None}
+    small = {name: x for name, x in named.items() if isinstance(x, np.ndarray) and x.size <= FOLDED}
+    data = {name: onnx.numpy_helper.from_array(x) for name, x in small.items()}
+    try:
+        schema = onnx.defs.get_schema(node.op_type, net.opset, "")
+        return onnx.shape_inference.infer_node_outputs(
+            schema, node, {name: net.type(x) for name, x in named.items()}, data, opset_imports=[_opset(net)]
+        )
+    except (onnx.defs.SchemaError, onnx.shape_inference.InferenceError):
+        return {}  # the conversion by symbols says what is wrong
+
+
+def folded(net: Network, node, given: list, types: dict) -> list | None:
+    """The results of a node of known inputs; None where they are not known, or not worth it. types: see `inferred`."""
     known = [x for x in given if x is not None]
     if not known or not all(isinstance(x, (np.ndarray, Varying)) for x in known) or sum(x.size for x in known) > FOLDED:
         return None
-    return net.extents.followed(_computed, net, node, dict(zip(node.input, given)))
-
-
-def _computed(net: Network, node, given: dict[str, np.ndarray | Varying | None]) -> list | None:
-    onnx, reference = package(), load("onnx.reference", "reading an ONNX file")
-    opset = onnx.helper.make_opsetid("", net.opset)
-    given = {name: x for name, x in given.items() if x is not None}
-    data = {name: onnx.numpy_helper.from_array(x) for name, x in given.items() if isinstance(x, np.ndarray)}
-    described = {name: net.type(x) for name, x in given.items()}
-    try:
-        schema = onnx.defs.get_schema(node.op_type, net.opset, "")
-        types = onnx.shape_inference.infer_node_outputs(schema, node, described, data, opset_imports=[opset])
-    except (onnx.defs.SchemaError, onnx.shape_inference.InferenceError):
-        return None  # the conversion by symbols says what is wrong
-    made = [types[name].tensor_type if name in types else None for name in node.output]
-    if not all(t is not None and _is_small(t) for t in made):
+    if not all(name in types and _is_small(types[name].tensor_type) for name in node.output):
         return None
-    dtypes = [onnx.helper.tensor_dtype_to_np_dtype(t.elem_type) for t in made]
+    dtypes = [package().helper.tensor_dtype_to_np_dtype(types[name].tensor_type.elem_type) for name in node.output]
     if any(dtype.kind in "OUS" for dtype in dtypes):
         return None
-    varying = [name for name, x in given.items() if isinstance(x, Varying)]
-    codes = {described[name].tensor_type.elem_type for name in varying}  # what is of their type mixes with them
-    arrays = {name: _objects(x) if described[name].tensor_type.elem_type in codes else x for name, x in given.items()}
+    return net.extents.followed(_computed, net, node, dict(zip(node.input, given)), dtypes)
+
+
+def _computed(net: Network, node, given: dict[str, np.ndarray | Varying | None], dtypes: list[np.dtype]) -> list:
+    arrays = {name: x for name, x in given.items() if x is not None}
+    varying = {np.dtype(x.dtype) for x in arrays.values() if isinstance(x, Varying)}  # what is of their type mixes
+    arrays = {name: _objects(x) if np.dtype(x.dtype) in varying else x for name, x in arrays.items()}
     if varying and node.op_type in _OF_EXTENTS:
         return [numbers(_OF_EXTENTS[node.op_type](dtypes[0], *arrays.values()), dtypes[0].name)]
+    helper, reference = package().helper, load("onnx.reference", "reading an ONNX file")
     inputs = [name for name in dict.fromkeys(node.input) if name]
-    body = onnx.helper.make_function("", node.op_type, inputs, [*node.output], [node], [opset])
+    body = helper.make_function("", node.op_type, inputs, [*node.output], [node], [_opset(net)])
     with np.errstate(all="ignore"):
         results = reference.ReferenceEvaluator(body).run(None, arrays, {})
     return [numbers(x, dtype.name) if varying else x for x, dtype in zip(results, dtypes)]
+
+
+def _opset(net: Network):
+    return package().helper.make_opsetid("", net.opset)
 
 
 class _Numbers(np.ndarray):

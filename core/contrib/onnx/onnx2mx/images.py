@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -130,43 +131,36 @@ def resampling(old: int, new: int, scale: float, attrs: dict, how: str, crop: tu
         places = (at + 0.5) / scale - 0.5
         if how == "pytorch_half_pixel" and new <= 1:
             places = at * 0.0
-    weights = np.zeros((new, old))
-    for row, place in enumerate(places):
-        if crop is not None and not 0 <= place <= old - 1:
-            continue
-        for column, weight in _taps(mode, place, min(scale, 1.0) if attrs.get("antialias") else 1.0, old, attrs):
-            weights[row, min(max(column, 0), old - 1)] += weight
-    return weights
-
-
-def _taps(mode: str, place: float, shrink: float, old: int, attrs: dict) -> list[tuple[int, float]]:
-    """(element, weight) of what lies around a place.
-
-    shrink: below 1, how much the kernel is widened against aliasing.
-    """
+    inside = np.full(new, True) if crop is None else (places >= 0) & (places <= old - 1)
+    places = np.where(inside, places, 0.0)
     if mode == "nearest":
-        rounding = attrs.get("nearest_mode", "round_prefer_floor")
-        chosen = {
-            "floor": math.floor(place), "ceil": math.ceil(place), "round_prefer_ceil": math.floor(place + 0.5),
-        }.get(rounding, math.ceil(place - 0.5))  # fmt: skip
-        return [(chosen, 1.0)]
-    cubic, a = mode == "cubic", attrs.get("cubic_coeff_a", -0.75)
-    reach = (2 if cubic else 1) / shrink
-    first = math.floor(place - reach) + 1
-    columns = range(first, math.floor(place + reach) + 1)
-    taps = [(c, _cubic((c - place) * shrink, a) if cubic else max(0.0, 1 - abs(c - place) * shrink)) for c in columns]
+        chosen = _ROUNDINGS[attrs.get("nearest_mode", "round_prefer_floor")](places)
+        return np.eye(old)[np.clip(chosen, 0, old - 1).astype(int)] * inside[:, None]
+    # Columns outside, on both sides, are those of the elements at the ends. Against aliasing the kernel is widened.
+    shrink = min(scale, 1.0) if attrs.get("antialias") else 1.0
+    beyond = math.ceil(2 / shrink + np.abs(places - np.clip(places, 0, old - 1)).max(initial=0.0)) + 1
+    columns = np.arange(-beyond, old + beyond)
+    apart = np.abs(columns - places[:, None]) * shrink
+    weights = _cubic(apart, attrs.get("cubic_coeff_a", -0.75)) if mode == "cubic" else np.maximum(0.0, 1 - apart)
     if attrs.get("exclude_outside"):
-        taps = [(c, w) for c, w in taps if 0 <= c < old]
-    total = sum(w for _, w in taps)
-    return [(c, w / total) for c, w in taps if w] if total else taps
+        weights[:, (columns < 0) | (columns >= old)] = 0.0
+    total = weights.sum(1, keepdims=True)
+    weights /= np.where(total == 0, 1.0, total)
+    weights[:, beyond] += weights[:, :beyond].sum(1)
+    weights[:, beyond + old - 1] += weights[:, beyond + old :].sum(1)
+    return weights[:, beyond : beyond + old] * inside[:, None]
 
 
-def _cubic(t: float, a: float) -> float:
-    """The cubic convolution kernel (Keys, 1981)."""
-    t = abs(t)
-    if t <= 1:
-        return ((a + 2) * t - (a + 3)) * t * t + 1
-    return (((t - 5) * t + 8) * t - 4) * a if t < 2 else 0.0
+_ROUNDINGS: dict[str, Callable] = {
+    "floor": np.floor, "ceil": np.ceil, "round_prefer_ceil": lambda x: np.floor(x + 0.5),
+    "round_prefer_floor": lambda x: np.ceil(x - 0.5),
+}  # fmt: skip
+
+
+def _cubic(t: np.ndarray, a: float) -> np.ndarray:
+    """The cubic convolution kernel (Keys, 1981) at distances."""
+    near, far = ((a + 2) * t - (a + 3)) * t * t + 1, (((t - 5) * t + 8) * t - 4) * a
+    return np.where(t <= 1, near, np.where(t < 2, far, 0.0))
 
 
 # ---------------------------------------------------------------------------------------------- sampling

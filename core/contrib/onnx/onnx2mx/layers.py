@@ -271,19 +271,10 @@ def gemm(net, attrs, a, b, c=None):
 
 def _softmax(kind: str):
     def convert(net, attrs, x):
-        x = net.symbol(x)
-        if net.opset >= 13:
-            return getattr(sym, kind)(x, axis=attrs.get("axis", -1))
-        axis = attrs.get("axis", 1)  # everything from there on was one row
-        shape = net.shape(x)
-        if axis == -1 or (shape is not None and axis % len(shape) == len(shape) - 1):
-            return getattr(sym, kind)(x, axis=-1)
-        if shape is None:
-            raise net.refuse(
-                f"softmax over axis {axis} of opset {net.opset} flattens what follows, whose rank is not known"
-            )
-        axis %= len(shape)
-        rows = sym.Reshape(x, shape=(*[0] * axis, -1))
+        x, axis = net.symbol(x), attrs.get("axis", -1 if net.opset >= 13 else 1)
+        if net.opset >= 13 or axis == -1 or axis % net.rank(x) == net.rank(x) - 1:
+            return getattr(sym, kind)(x, axis=axis)
+        rows = sym.Reshape(x, shape=(*[0] * (axis % net.rank(x)), -1))  # everything from there on was one row
         return sym.reshape_like(getattr(sym, kind)(rows, axis=-1), x)
 
     return convert

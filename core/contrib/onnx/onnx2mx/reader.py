@@ -14,7 +14,7 @@ from core.base import MXNetError
 from core.contrib.onnx import package
 from core.contrib.onnx.onnx2mx.control_flow import CONTROL
 from core.contrib.onnx.onnx2mx.extents import Again, Facts
-from core.contrib.onnx.onnx2mx.folding import folded
+from core.contrib.onnx.onnx2mx.folding import folded, inferred
 from core.contrib.onnx.onnx2mx.table import CONVERSIONS, Network
 from core.ndarray import array
 from core.symbol import Group, Symbol
@@ -194,16 +194,17 @@ def _walk(onnx, network: Network, graph, path: str, within: str = "", outer=None
                 walk = _walker(onnx, network, path, within, outer)
                 results = CONTROL[node.op_type](network, attrs, walk, *given)
             elif node.op_type in CONVERSIONS:
-                results = folded(network, node, given)
+                types = inferred(network, node, given)
+                results = folded(network, node, given, types)
                 results = CONVERSIONS[node.op_type](network, attrs, *given) if results is None else results
                 results = results if isinstance(results, list) else [results]
+                network.singles.note((types.get(name), x) for name, x in zip(node.output, results))
             else:
                 results = _by_definition(onnx, network, node, given, path, f"{within}{place}: ")
         except (TypeError, KeyError, ValueError, IndexError, ArithmeticError, OverflowError) as error:
             if isinstance(error, MXNetError):
                 raise
             raise MXNetError(f"{where}: its inputs or attributes do not fit: {error!r}") from None
-        network.singles.note(network, node.op_type, attrs, given, results)
         for name, result in zip(node.output, results):
             if isinstance(result, np.ndarray):
                 network.constant(name, result)

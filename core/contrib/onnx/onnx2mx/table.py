@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -124,7 +124,7 @@ class Network:
         """The type of a value as ONNX tells it, an empty one of None."""
         if value is None:
             return package().TypeProto()
-        helper, shape = package().helper, self.shape(value)
+        helper, shape = package().helper, () if value in self.singles else self.shape(value)
         code = helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype(value)))
         return helper.make_tensor_type_proto(code, shape and [None if n < 0 else n for n in shape])
 
@@ -174,12 +174,6 @@ class Network:
 
 # ---------------------------------------------------------------------------------------------- single numbers
 
-_POINTWISE = frozenset(
-    "Abs Add And Cast CastLike Ceil Clip Div Equal Exp Floor Greater GreaterOrEqual Identity Less LessOrEqual Log Max "
-    "Min Mod Mul "
-    "Neg Not Or Pow Reciprocal Relu Round Sigmoid Sqrt Sub Sum Tanh Where Xor".split()
-)
-
 
 class Singles:
     """The symbols of a network that stand for single numbers: ONNX gives them no axis, a classic array has one."""
@@ -196,31 +190,9 @@ class Singles:
         """Notes one."""
         self._values.add(value._entries[0])
 
-    def note(self, net, kind: str, attrs: dict, given: list, results: list) -> None:
-        """Notes the results of a node that are single numbers."""
-        if _gives_single(self, net, kind, attrs, given):
-            for x in results:
-                if isinstance(x, Symbol):
+    def note(self, results: Iterable[tuple]) -> None:
+        """Notes those of the results, (type or None, value), that are single numbers by their types."""
+        for type_, x in results:
+            if type_ is not None and isinstance(x, Symbol) and type_.tensor_type.HasField("shape"):
+                if not type_.tensor_type.shape.dim:
                     self.add(x)
-
-
-def _gives_single(singles: Singles, net, kind: str, attrs: dict, given: list) -> bool:
-    inputs = [x for x in given if x is not None]
-    if kind in _POINTWISE:
-        return bool(inputs) and all(x in singles for x in inputs)
-    if kind == "Gather":
-        return given[1] in singles and _rank(net, given[0]) == 1
-    if kind == "Squeeze" or (kind.startswith("Reduce") and not attrs.get("keepdims", 1)):
-        axes = attrs.get("axes", given[1] if len(given) > 1 else None)
-        if axes is None and kind == "Squeeze":
-            return set(net.shape(given[0]) or (0,)) == {1}
-        count = None if isinstance(axes, Symbol) else len(axes) if axes is not None else 0
-        if not count and attrs.get("noop_with_empty_axes"):
-            return False
-        return count is not None and (not count or count == _rank(net, given[0]))
-    return False
-
-
-def _rank(net, value) -> int | None:
-    shape = net.shape(value)
-    return None if shape is None else len(shape)
