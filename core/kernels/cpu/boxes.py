@@ -285,9 +285,11 @@ def _pairs(scores, threshold, topk):
 
 def _overlaps(a, b):
     """Intersection over union of corners a (..., n, 4) and b (..., m, 4): (..., n, m); 0 where nothing is shared."""
+    # Each edge by itself, for vectors do not reach across those of other edges.
+    a_edges, b_edges = (x.movedim(-1, 0).contiguous() for x in (a, b))
     width, height = (
-        torch.minimum(a[..., i + 2].unsqueeze(-1), b[..., i + 2].unsqueeze(-2))
-        .sub_(torch.maximum(a[..., i].unsqueeze(-1), b[..., i].unsqueeze(-2)))
+        torch.minimum(a_edges[i + 2].unsqueeze(-1), b_edges[i + 2].unsqueeze(-2))
+        .sub_(torch.maximum(a_edges[i].unsqueeze(-1), b_edges[i].unsqueeze(-2)))
         .clamp_(min=0)
         for i in (0, 1)
     )
