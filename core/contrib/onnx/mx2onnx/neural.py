@@ -11,37 +11,23 @@ from core.contrib.onnx.mx2onnx.shapes import places_along, within
 from core.contrib.onnx.mx2onnx.table import converts, enter, ints
 
 
-def _window(g, a, rank: int) -> dict:
-    """Strides, dilations and pads as ONNX writes them."""
-    n = rank - 2
-    if a.layout not in (None, "NCW", "NCHW", "NCDHW"):
+def _window(g, a) -> dict:
+    """Kernel, strides and pads as ONNX writes them."""
+    if getattr(a, "layout", None) not in (None, "NCW", "NCHW", "NCDHW"):
         raise g.refuse(f"layout {a.layout} has channels on another axis than ONNX")
-    pad = list(a.pad or (0,) * n)
-    return {
-        "kernel_shape": list(a.kernel),
-        "strides": list(a.stride or (1,) * n),
-        "pads": pad * 2,
-    }
+    n = len(a.kernel)
+    return {"kernel_shape": [*a.kernel], "strides": [*(a.stride or (1,) * n)], "pads": [*(a.pad or (0,) * n)] * 2}
 
 
-@converts("Convolution")
+@converts("Convolution", "Deconvolution")
 def convolution(g, a, data, weight, bias=None):
-    window = _window(g, a, g.rank(data))
-    dilations = list(a.dilate or (1,) * len(a.kernel))
-    return g.add("Conv", data, weight, None if a.no_bias else bias, group=a.num_group, dilations=dilations, **window)
-
-
-@converts("Deconvolution")
-def deconvolution(g, a, data, weight, bias=None):
-    window = _window(g, a, g.rank(data))
-    dilations = list(a.dilate or (1,) * len(a.kernel))
-    if any(a.target_shape or ()):
-        window["output_shape"] = list(a.target_shape)
-        del window["pads"]
-    return g.add(
-        "ConvTranspose", data, weight, None if a.no_bias else bias, group=a.num_group, dilations=dilations,
-        output_padding=list(a.adj) if a.adj else None, **window,
-    )  # fmt: skip
+    window = _window(g, a) | {"group": a.num_group, "dilations": list(a.dilate or (1,) * len(a.kernel))}
+    if g.operator == "Deconvolution":
+        window["output_padding"] = list(a.adj) if a.adj else None
+        if any(a.target_shape or ()):
+            window |= {"output_shape": list(a.target_shape), "pads": None}
+    kind = "Conv" if g.operator == "Convolution" else "ConvTranspose"
+    return g.add(kind, data, weight, None if a.no_bias else bias, **window)
 
 
 @converts("Pooling", "Pooling_v1")
@@ -55,17 +41,13 @@ def pooling(g, a, data):
         sums = pooling(g, SimpleNamespace(**{**vars(a), "pool_type": "sum"}), cubes)
         return g.add("Pow", sums, g.like(1 / power, dtype))
     kind = kinds[a.pool_type]
-    layout = getattr(a, "layout", None)
-    if layout not in (None, "NCW", "NCHW", "NCDHW"):
-        raise g.refuse(f"layout {layout} has channels on another axis than ONNX")
+    extra = _window(g, a)
     if a.global_pool:
         p = {"p": a.p_value or 2} if a.pool_type == "lp" else {}
         pooled = g.add(f"Global{kind}", data, **p)
         extents = g.shape(data)[2:]
         return pooled if a.pool_type != "sum" else g.add("Mul", pooled, g.like(_count(g, extents), g.dtype(data)))
-    n = len(a.kernel)
-    strides, pad = list(a.stride or (1,) * n), list(a.pad or (0,) * n)
-    extra: dict = {"kernel_shape": list(a.kernel), "strides": strides, "pads": pad * 2}
+    strides, pad = extra["strides"], extra["pads"][: len(a.kernel)]
     if a.pooling_convention == "full":
         extra["ceil_mode"] = 1
         extents = g.shape(data)[2:]
@@ -215,18 +197,12 @@ def up_sampling(g, a, *data):
 
 @converts("_contrib_BilinearResize2D")
 def bilinear_resize(g, a, data, like=None):
-    height, width = g.outputs[0][0][2:]
-    if height is None or width is None:
-        if a.mode == "like":
-            sizes = g.add("Concat", g.add("Shape", data, start=0, end=2), g.add("Shape", like, start=2, end=4), axis=0)
-            return _resize(g, data, None, sizes, "linear", _corners(a))
+    size = g.outputs[0][0][2:]
+    if None in size and a.mode != "like":
         raise g.refuse("the size of the result must not change from call to call")
-    sizes = g.add("Concat", g.add("Shape", data, start=0, end=2), ints(height, width), axis=0)
-    return _resize(g, data, None, sizes, "linear", _corners(a))
-
-
-def _corners(a) -> str:
-    return "align_corners" if a.align_corners else "half_pixel"
+    wanted = g.add("Shape", like, start=2, end=4) if None in size else ints(*size)
+    sizes = g.add("Concat", g.add("Shape", data, start=0, end=2), wanted, axis=0)
+    return _resize(g, data, None, sizes, "linear", "align_corners" if a.align_corners else "half_pixel")
 
 
 def _resize(g, data, scales, sizes, mode, coordinates):

@@ -82,9 +82,7 @@ for _name in _BINARY:
     converts(_name)(_binary(_name))
 
 
-@converts("Mean")
-def mean_of(net, attrs, *inputs):
-    return _binary("Sum")(net, attrs, *inputs) / len(inputs)
+converts("Mean")(lambda net, attrs, *inputs: _binary("Sum")(net, attrs, *inputs) / len(inputs))
 
 
 @converts("Clip")

@@ -219,9 +219,11 @@ def roi_align(net, attrs, x, boxes, images):
     )  # fmt: skip
 
 
-@composes("MaxRoiPool")
-def roi_pool(x, rois, pooled_shape, spatial_scale=1.0):
-    return sym.ROIPooling(x, rois, pooled_size=pooled_shape, spatial_scale=spatial_scale)
+composes("MaxRoiPool")(
+    lambda x, rois, pooled_shape, spatial_scale=1.0: sym.ROIPooling(
+        x, rois, pooled_size=pooled_shape, spatial_scale=spatial_scale
+    )
+)
 
 
 @converts("NonMaxSuppression")

@@ -225,14 +225,10 @@ def layer_norm(net, attrs, x, scale, bias=None):
     return [made if bias is None else sym.broadcast_add(made, net.symbol(bias)), mean, inverse][: max(1, net.outputs)]
 
 
-@composes("InstanceNormalization")
-def instance_norm(x, scale, bias, epsilon=1e-5):
-    return sym.InstanceNorm(x, scale, bias, eps=epsilon)
-
-
-@composes("LRN")
-def lrn(x, size, alpha=1e-4, beta=0.75, bias=1.0):
-    return sym.LRN(x, alpha=alpha, beta=beta, knorm=bias, nsize=size)
+composes("InstanceNormalization")(lambda x, scale, bias, epsilon=1e-5: sym.InstanceNorm(x, scale, bias, eps=epsilon))
+composes("LRN")(
+    lambda x, size, alpha=1e-4, beta=0.75, bias=1.0: sym.LRN(x, alpha=alpha, beta=beta, knorm=bias, nsize=size)
+)
 
 
 # ---------------------------------------------------------------------------------------------- products

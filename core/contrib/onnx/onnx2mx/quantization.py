@@ -39,25 +39,19 @@ def _encoded(net, x: Symbol, scale, zero, axis: int = 1) -> Symbol:
     )
     if dtype not in _RANGE:
         raise net.refuse(f"codes of {dtype} are not converted")
-    made = _rounded(sym.broadcast_div(x, _spread(net, x, scale, axis)))
+    made = sym.op._npi_around(sym.broadcast_div(x, _spread(net, x, scale, axis)), scale=1.0)
     if zero is not None:
         made = sym.broadcast_add(made, _spread(net, x, zero, axis))
     low, high = _RANGE[dtype]
     return sym.Cast(sym.clip(made, a_min=low, a_max=high), dtype=dtype)
 
 
-def _rounded(x: Symbol) -> Symbol:
-    return sym.op._npi_around(x, scale=1.0)
-
-
-@converts("DequantizeLinear")
-def dequantize(net, attrs, x, scale, zero=None):
-    return _decoded(net, x, scale, zero, attrs.get("axis", 1))
-
-
-@converts("QuantizeLinear")
-def quantize(net, attrs, x, scale, zero=None):
-    return _encoded(net, net.symbol(x), scale, zero, attrs.get("axis", 1))
+converts("DequantizeLinear")(
+    lambda net, attrs, x, scale, zero=None: _decoded(net, x, scale, zero, attrs.get("axis", 1))
+)
+converts("QuantizeLinear")(
+    lambda net, attrs, x, scale, zero=None: _encoded(net, net.symbol(x), scale, zero, attrs.get("axis", 1))
+)
 
 
 @converts("MatMulInteger")

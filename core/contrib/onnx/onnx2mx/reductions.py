@@ -114,8 +114,5 @@ composes("Einsum")(lambda *inputs, equation: np_function("einsum", Symbol)(equat
 
 @composes("LpNormalization")
 def lp_normalization(x, axis=-1, p=2):
-    if p == 1:
-        norm = sym.sum(sym.abs(x), axis=axis, keepdims=True)
-    else:
-        norm = sym.sqrt(sym.sum(sym.square(x), axis=axis, keepdims=True))
+    norm = sym.norm(x, ord=p, axis=axis, keepdims=True)
     return sym.broadcast_div(x, norm + (norm == 0))
