@@ -301,7 +301,7 @@ def test_norms_are_those_of_all_parts(stage, small_units):
 # ---------------------------------------------------------------- networks
 
 
-def bert(rank, stage):
+def bert(rank, stage, parts=1):
     import gluonnlp as nlp
 
     mx.random.seed(rank)
@@ -310,10 +310,10 @@ def bert(rank, stage):
     )
     net.initialize(mx.init.Xavier())
     x = nd.array(np.random.RandomState(0).standard_normal((4, 8, 16)))
-    return learn(rank, stage, net, x)
+    return learn(rank, stage, net, x, parts)
 
 
-def resnet(rank, stage):
+def resnet(rank, stage, parts=1):
     import gluoncv
 
     mx.random.seed(rank)
@@ -321,30 +321,38 @@ def resnet(rank, stage):
     net.initialize(mx.init.Xavier())
     x = nd.array(np.random.RandomState(0).standard_normal((4, 3, 16, 16)))
     net(x)
-    return learn(rank, stage, net, x)
+    return learn(rank, stage, net, x, parts)
 
 
-def learn(rank, stage, net, x):
-    count = communication.size()
-    kind = {"kvstore": "dist_sharded", "stage": stage} if stage else {"kvstore": "dist_sync"}
+def learn(rank, stage, net, x, parts):
+    """Weights after three steps; without a stage in one process, which adds the gradients of all parts up."""
+    count = communication.size() * parts
+    kind = {"kvstore": "dist_sharded", "stage": stage} if stage else {"kvstore": None}
+    if parts > 1:
+        for p in net.collect_params().values():
+            p.grad_req = p.grad_req if p.grad_req == "null" else "add"
     trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.01, "momentum": 0.9}, **kind)
     for _ in range(3):
-        with autograd.record():
-            out = net(x[rank::count])
-            loss = ((out[0] if isinstance(out, (list, tuple)) else out) ** 2).mean()
-        loss.backward()
+        for part in range(parts):
+            with autograd.record():
+                out = net(x[rank + part :: count])
+                loss = ((out[0] if isinstance(out, (list, tuple)) else out) ** 2).mean()
+            loss.backward()
         trainer.step(count)
+        if parts > 1:
+            net.collect_params().zero_grad()
     return {name: p.data().asnumpy() for name, p in net.collect_params().items() if p.grad_req != "null"}
 
 
+@pytest.mark.parametrize("count", [2, 4])
 @pytest.mark.parametrize(("build", "stage"), [(bert, 2), (bert, 3), (resnet, 1), (resnet, 3)])
-def test_networks_train_as_with_dist_sync(build, stage):
-    alike(run(2, build, stage), expected_of(build))
+def test_networks_train_as_one(build, stage, count):
+    alike(run(count, build, stage), expected_of(build, count))
 
 
 @functools.lru_cache
-def expected_of(build):
-    return run(2, build, 0)[0]
+def expected_of(build, count):
+    return build(0, None, count)
 
 
 # ---------------------------------------------------------------- memory and bytes
