@@ -74,7 +74,11 @@ def dtype_name(tensor: Tensor) -> str:
 def cast(tensor: Tensor, dtype: str) -> Tensor:
     """The tensor in another type; itself where it has that type."""
     wanted = storage.TORCH[dtype]
-    return tensor if tensor.dtype is wanted else tensor.type(wanted)  # a microsecond less than `to`
+    if tensor.dtype is wanted:
+        return tensor
+    if tensor.is_meta or (tensor.is_cpu and forced_backend() is None):
+        return tensor.type(wanted)  # a microsecond less than `to`
+    return shape.cast(tensor, dtype)
 
 
 def __getattr__(name: str) -> ModuleType:

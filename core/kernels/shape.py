@@ -1,4 +1,7 @@
-"""Rearranging memory: views, copies, joins. Nothing is computed, so both backends share these functions."""
+"""Rearranging memory: views, copies, joins. Nothing is computed, so both backends share these functions.
+
+Copies on the Triton way are made by `copies`; on the CPU torch is called at once, for these are short.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ Tensor = torch.Tensor
 
 def cast(x: Tensor, dtype: str) -> Tensor:
     """The elements converted to the type called `dtype`, always new memory."""
-    return x.to(storage.TORCH[dtype], copy=True)
+    kind = storage.TORCH[dtype]
+    return x.to(kind, copy=True) if x.is_meta or (x.is_cpu and state.forced is None) else copies.cast(x, kind)
 
 
 def clone(x: Tensor) -> Tensor:
@@ -68,7 +72,10 @@ def _row_major(x: Tensor) -> Tensor:
 def copy_part(x: Tensor, axis: int, first: int, length: int) -> Tensor:
     """`length` positions of an axis from `first` on, in new memory."""
     x = symbolic.opened(x) if x.is_meta else x
-    return x.narrow(axis, first, length).clone(memory_format=torch.contiguous_format)
+    part = x.narrow(axis, first, length)
+    if x.is_meta or (x.is_cpu and state.forced is None):
+        return part.clone(memory_format=torch.contiguous_format)
+    return copies.write_(part.new_empty(part.shape), part)
 
 
 def put_part(value: Tensor, key: tuple, shape: Sequence[int]) -> Tensor:
@@ -77,8 +84,15 @@ def put_part(value: Tensor, key: tuple, shape: Sequence[int]) -> Tensor:
     if value.is_meta:
         return symbolic.empty(shape, value.dtype)
     out = torch.zeros(shape, dtype=value.dtype, device=value.device)
-    out[plain] = flip(value, flips) if flips else value
+    _put(out, plain, flip(value, flips) if flips else value)
     return out
+
+
+def _put(out: Tensor, key: tuple, value: Tensor) -> None:
+    if out.is_cpu and state.forced is None:
+        out[key] = value
+    else:
+        copies.write_(out[key], value)
 
 
 def set_part(x: Tensor, value: Tensor, key: tuple) -> Tensor:
@@ -141,9 +155,9 @@ def concat(tensors: Sequence[Tensor], axis: int, room: int = 0) -> Tensor:
     """The tensors joined along an axis; with `room` in memory of which `grown` may take so many positions more."""
     if tensors[0].is_meta:  # ATen needs Python, and its compiler, for tensors without memory
         return joined(tensors, axis)
-    if not room:
-        return torch.cat(tensors, axis)
     first = tensors[0]
+    if not room:
+        return torch.cat(tensors, axis) if first.is_cpu and state.forced is None else copies.joined(tensors, axis)
     shape = list(first.shape)
     shape[axis] = sum(t.shape[axis] for t in tensors) + room
     whole = torch.empty(shape, dtype=first.dtype, device=first.device, memory_format=memory_format(first))
@@ -159,7 +173,7 @@ def grown(x: Tensor, tensors: Sequence[Tensor], axis: int) -> Tensor:
     shape[axis] += sum(t.shape[axis] for t in tensors)
     whole = x.as_strided(shape, x.stride())
     for t in tensors:
-        whole.narrow(axis, end, t.shape[axis]).copy_(t)
+        copies.write_(whole.narrow(axis, end, t.shape[axis]), t)
         end += t.shape[axis]
     return whole
 
@@ -167,7 +181,9 @@ def grown(x: Tensor, tensors: Sequence[Tensor], axis: int) -> Tensor:
 def stack(tensors: Sequence[Tensor], axis: int) -> Tensor:
     if tensors[0].is_meta:
         return joined([t.unsqueeze(axis) for t in tensors], axis)
-    return torch.stack(tensors, axis)
+    if tensors[0].is_cpu and state.forced is None:
+        return torch.stack(tensors, axis)
+    return copies.joined([t.unsqueeze(axis) for t in tensors], axis)
 
 
 def split(x: Tensor, lengths: Sequence[int], axis: int) -> tuple[Tensor, ...]:
@@ -179,7 +195,9 @@ def split(x: Tensor, lengths: Sequence[int], axis: int) -> tuple[Tensor, ...]:
 
 
 def flip(x: Tensor, axes: Sequence[int]) -> Tensor:
-    return x.new_empty(x.shape) if x.is_meta else x.flip(tuple(axes))
+    if x.is_meta:
+        return x.new_empty(x.shape)
+    return x.flip(tuple(axes)) if x.is_cpu and state.forced is None else copies.flip(x, tuple(axes))
 
 
 def roll(x: Tensor, shifts: Sequence[int], axes: Sequence[int]) -> Tensor:
@@ -191,7 +209,13 @@ def tile(x: Tensor, reps: Sequence[int]) -> Tensor:
         reps = (*[1] * (x.dim() - len(reps)), *reps)
     if x.is_meta:
         return symbolic.empty((n * k for n, k in zip([*[1] * (len(reps) - x.dim()), *x.shape], reps)), x.dtype)
-    return x.repeat(reps)
+    if x.is_cpu and state.forced is None:
+        return x.repeat(reps)
+    lengths = [*[1] * (len(reps) - x.dim()), *x.shape]
+    whole = x.reshape([part for n in lengths for part in (1, n)])
+    return expand(whole, [part for n, k in zip(lengths, reps) for part in (k, n)]).reshape(
+        [n * k for n, k in zip(lengths, reps)]
+    )
 
 
 def pad_constant(x: Tensor, widths: Sequence[tuple[int, int]], value: float) -> Tensor:
@@ -200,7 +224,7 @@ def pad_constant(x: Tensor, widths: Sequence[tuple[int, int]], value: float) -> 
     if x.is_meta:
         return symbolic.empty(shape, x.dtype)
     out = x.new_full(shape, value)
-    out[tuple(slice(lo, lo + n) for n, (lo, _) in zip(x.shape, widths, strict=True))] = x
+    _put(out, tuple(slice(lo, lo + n) for n, (lo, _) in zip(x.shape, widths, strict=True)), x)
     return out
 
 

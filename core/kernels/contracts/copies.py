@@ -1,20 +1,51 @@
-"""Copies of memory in another order, and to places that are found in memory.
+"""Copies of memory: in another order, in another type, one behind the other, and to places that are found in memory.
 
 Floor: one read and one write of every element.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import torch
 from torch import Tensor
 
-from core.kernels.contracts.rules import empty
+from core.kernels.contracts import rules
 from core.kernels.dispatch import kernel
 
 
 @kernel
 def contiguous(x: Tensor) -> Tensor:
     """`x` in row-major memory: itself where it lies so, else a copy."""
-    return x if x.is_contiguous() else empty(x.shape, x.dtype)
+    return x if x.is_contiguous() else rules.empty(x.shape, x.dtype)
+
+
+@kernel
+def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """The elements converted, in new memory that lies as that of `x`.
+
+    Fractions lose their rest, and all that is not 0 is True. Where a number is too large for an integer type, the
+    result is of no use.
+    """
+    return x.to(dtype, copy=True)
+
+
+@kernel
+def flip(x: Tensor, axes: Sequence[int]) -> Tensor:
+    """Some axes backwards, in new row-major memory."""
+    return x.new_empty(x.shape)
+
+
+@kernel
+def joined(tensors: Sequence[Tensor], axis: int) -> Tensor:
+    """The tensors one behind the other along an axis, in the widest of their types; channels-last if the first is."""
+    return rules.joined(tensors, axis)
+
+
+@kernel
+def write_(out: Tensor, x: Tensor) -> Tensor:
+    """`out`, whose memory, which is not that of `x`, takes the elements of `x`, broadcast and converted."""
+    return out
 
 
 @kernel

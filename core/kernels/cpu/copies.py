@@ -1,14 +1,32 @@
-"""Copies of memory in another order and to addresses, by ATen and the C library."""
+"""Copies of memory, by ATen and the C library."""
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 
 def contiguous(x: Tensor) -> Tensor:
     return x.contiguous()
+
+
+def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
+    return x.to(dtype, copy=True)
+
+
+def flip(x: Tensor, axes: Sequence[int]) -> Tensor:
+    return x.flip(tuple(axes))
+
+
+def joined(tensors: Sequence[Tensor], axis: int) -> Tensor:
+    return torch.cat(tuple(tensors), axis)
+
+
+def write_(out: Tensor, x: Tensor) -> Tensor:
+    return out.copy_(x)
 
 
 def at_address_(x: Tensor, address: Tensor, write: bool) -> None:

@@ -18,6 +18,7 @@ from core.kernels.precision import wide_type
 from core.kernels.triton import reduce
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
+from core.kernels.triton.copies import in_type
 
 _BLOCK = 512
 
@@ -51,7 +52,7 @@ def begin(shape, addends, terms):
 def finish(sums, dtype):
     """The sums as numbers of type `dtype`."""
     if not sums.exact:
-        return sums.memory.to(dtype)
+        return in_type(sums.memory, dtype)
     y = torch.empty(sums.memory.shape, dtype=dtype, device=sums.memory.device)
     if y.numel():
         _convert[(triton.cdiv(y.numel(), _BLOCK),)](sums.memory, sums.scale, y, y.numel(), BLOCK=_BLOCK)

@@ -23,7 +23,7 @@ from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
-from core.kernels.triton.copies import contiguous
+from core.kernels.triton.copies import contiguous, in_type
 from core.kernels.triton.random import number_of
 from core.kernels.triton.rows import grid, tile, tile_of
 from core.kernels.triton.tiles import accumulator, in_triton, multiply_add, precision
@@ -85,7 +85,7 @@ def attention_grad(
 
     if adds:
         launch_keys(_choose("attention_grad", KEYS, q, k, causal, dropout, launch_keys))
-        return dq.to(q.dtype), dk, dv
+        return in_type(dq, q.dtype), dk, dv
     launch_keys(_choose("attention_grad keys", KEYS, q, k, causal, dropout, launch_keys))
     launch_queries(_choose("attention_grad queries", QUERIES, q, k, causal, dropout, launch_queries))
     return dq, dk, dv

@@ -16,7 +16,7 @@ from core.kernels.triton._matching import pairs
 from core.kernels.triton._overlap import centers, corners, load, load_box, pairwise, store_box
 from core.kernels.triton._suppression import stays, suppressed
 from core.kernels.triton.aot import AotCase
-from core.kernels.triton.copies import contiguous
+from core.kernels.triton.copies import contiguous, in_type
 from core.kernels.triton.rows import as_bytes, grid, tile, tile_of
 from core.kernels.triton.sort import sort
 from core.kernels.triton.sort import topk as best_of
@@ -100,7 +100,7 @@ def match(scores, threshold, ascending, topk):
     part = contiguous(scores.mT if swapped else scores)
     found = pairs(part, threshold, limit, swapped=swapped, ascending=ascending)
     rows, columns = reversed(found) if swapped else found
-    return rows.to(scores.dtype), columns.to(scores.dtype)
+    return in_type(rows, scores.dtype), in_type(columns, scores.dtype)
 
 
 def priors(data, sizes, ratios, clip, steps, offsets):

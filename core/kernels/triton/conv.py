@@ -27,6 +27,7 @@ from core.kernels.triton._depthwise import depthwise, depthwise_weight
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
+from core.kernels.triton.copies import in_type
 from core.kernels.triton.pointwise import pointwise
 from core.kernels.triton.targets import target_of
 from core.kernels.triton.tiles import (
@@ -84,7 +85,7 @@ def pack(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups
 def quantized_conv(
     x: Tensor, w: Tensor, b: Tensor | None, stride: Ints, dilate: Ints, pad: Ints, groups: int
 ) -> Tensor:
-    return conv(x.to(torch.float32), w.to(torch.float32), b, stride, dilate, pad, groups)
+    return conv(in_type(x, torch.float32), in_type(w, torch.float32), b, stride, dilate, pad, groups)
 
 
 def requantized_conv(

@@ -18,7 +18,7 @@ from core.kernels.dispatch import deterministic
 from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
-from core.kernels.triton.copies import contiguous
+from core.kernels.triton.copies import contiguous, in_type, write_
 from core.kernels.triton.rows import TILE, as_bytes, compact, gather_rows, grid, tile, tile_of
 from core.kernels.triton.sort import sort
 from core.kernels.triton.tiles import accumulator, in_triton
@@ -141,10 +141,10 @@ def index_get(x, index_tuple):
 
 def index_put(x, index_tuple, value, accumulate):
     indices, axes, shape, order = _advanced(x, index_tuple)
-    y = x.permute(order).clone(memory_format=torch.contiguous_format)
+    y = write_(x.new_empty([x.shape[a] for a in order]), x.permute(order))
     rest, first = y.shape[len(axes) :], _first_axis(axes)
-    value = value.to(x.dtype).expand(rest[:first] + shape + rest[first:])
-    value = _index_axes_from(value, len(shape), first).contiguous()
+    value = in_type(value, x.dtype).expand(rest[:first] + shape + rest[first:])
+    value = contiguous(_index_axes_from(value, len(shape), first))
     positions = _positions(indices, y.shape)
     if accumulate:
         _add_rows(value, positions, 1, math.prod(y.shape[: len(axes)]), math.prod(rest), into=y)
@@ -157,7 +157,7 @@ def index_put(x, index_tuple, value, accumulate):
 def index_put_add(base, view, index, value):
     _, axes, shape, order = _advanced(view, index)
     rest, first = [view.shape[axis] for axis in order[len(axes) :]], _first_axis(axes)
-    view.copy_(index_put(view, index, value.reshape((*rest[:first], *shape, *rest[first:])), True))
+    write_(view, index_put(view, index, value.reshape((*rest[:first], *shape, *rest[first:])), True))
     return base
 
 
@@ -228,7 +228,7 @@ def _add_rows(dy, positions, outer, rows, inner, into=None):
     if into is None:
         y = torch.zeros(shape, dtype=dtype, device=dy.device)
     else:
-        y = into.view(shape).to(dtype)
+        y = in_type(into.view(shape), dtype)
     count = positions.numel()
     if dy.numel():
         dy, positions = contiguous(dy), positions.view(-1)
@@ -239,7 +239,7 @@ def _add_rows(dy, positions, outer, rows, inner, into=None):
             launch(dy, runs, order, y, count, rows, inner, INNER=block["INNER"])
         else:
             _add[grid(outer * count, inner, block)](dy, positions, y, outer * count, count, rows, inner, **block)
-    return (y if into is None or dtype is into.dtype else into.view(shape).copy_(y)).to(dy.dtype)
+    return in_type(y if into is None or dtype is into.dtype else write_(into.view(shape), y), dy.dtype)
 
 
 _ACCUMULATORS = {torch.float16: torch.float32, torch.bfloat16: torch.float32} | dict.fromkeys(

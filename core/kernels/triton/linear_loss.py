@@ -21,7 +21,7 @@ from core.kernels.triton import reduce
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
-from core.kernels.triton.copies import contiguous
+from core.kernels.triton.copies import contiguous, in_type, write_
 from core.kernels.triton.matmul import _as_batch, _describable, _gemm
 from core.kernels.triton.targets import target_of
 from core.kernels.triton.tiles import accumulator, in_triton, multiply_add, or_else, precision
@@ -68,10 +68,10 @@ def linear_cross_entropy_grad(
         part, bias = w[first : first + step], None if b is None else b[first : first + step]
         d = _gradient_of_logits(dloss, x, part, bias, label, lse, first, classes)
         if db is not None:
-            db[first : first + step].copy_(reduce.sum(d, (0,), False))
+            write_(db[first : first + step], reduce.sum(d, (0,), False))
         _gemm(_as_batch(d.T), _as_batch(x), out=dw[None, first : first + step])
         sums = _gemm(_as_batch(d), _as_batch(part), residual=sums, dtype=lse.dtype)[0]
-    return sums.to(x.dtype), dw, db
+    return in_type(sums, x.dtype), dw, db
 
 
 def _gradient_of_logits(

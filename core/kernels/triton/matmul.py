@@ -28,7 +28,7 @@ from core.kernels.triton._counting import WIDE, blocks_of
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
-from core.kernels.triton.copies import contiguous
+from core.kernels.triton.copies import contiguous, in_type, write_
 from core.kernels.triton.pointwise import pointwise
 from core.kernels.triton.targets import target_of
 from core.kernels.triton.tiles import (
@@ -79,7 +79,7 @@ def _linear(
 
 
 def quantized_linear(x: Tensor, w: Tensor, scale: Tensor, b: Tensor | None = None, rectify: bool = False) -> Tensor:
-    sums = linear(x.to(torch.float32), w.to(torch.float32))
+    sums = linear(in_type(x, torch.float32), in_type(w, torch.float32))
     return pointwise(_SCALED[b is not None, rectify], [sums, scale] + [b] * (b is not None), (), torch.float32)
 
 
@@ -161,7 +161,7 @@ def _gemm(
     odd = not (_aligned(a) and _aligned(b)) and a.is_floating_point()
     worth = min(m, n) >= 16 and m * n * k >= _WORTH_COPIES  # a shorter side would grow manifold
     if odd and not tma and worth and n % 16 + k % 16 + m % 16 and a.element_size() <= 4:
-        return out.copy_(_gemm_padded(a, b, bias, residual, activation, dtype))
+        return write_(out, _gemm_padded(a, b, bias, residual, activation, dtype))
     launch = _launch_tma if tma else _launch_pointers
     if not a.is_floating_point():
         configs = INTEGER_CONFIGS
@@ -190,7 +190,7 @@ def _padded(t: Tensor, rows: int, columns: int) -> Tensor:
     if t.stride(2) != 1 and t.stride(1) == 1:
         return _padded(t.mT, columns, rows).mT
     wide = torch.zeros((t.shape[0], rows, columns), dtype=t.dtype, device=t.device)
-    wide[:, : t.shape[1], : t.shape[2]].copy_(t)
+    write_(wide[:, : t.shape[1], : t.shape[2]], t)
     return wide
 
 

@@ -12,7 +12,7 @@ from core.kernels.layout import laid_out_as
 from core.kernels.triton import _layer_norm, _per_channel
 from core.kernels.triton._fold import fold
 from core.kernels.triton._moments import moments_of
-from core.kernels.triton.copies import contiguous
+from core.kernels.triton.copies import contiguous, in_type
 from core.kernels.triton.pointwise import pointwise
 from core.kernels.triton.tiles import accumulator
 
@@ -127,7 +127,7 @@ def _parameters(sums: Tensor, gamma: Tensor | None) -> tuple[Tensor, Tensor]:
     """dgamma and dbeta from the sums (2, C) of dy xhat and of dy."""
     dgamma, dbeta = sums.unbind(0)
     dtype = sums.dtype if gamma is None else gamma.dtype
-    return dgamma.to(dtype), dbeta.to(dtype)
+    return in_type(dgamma, dtype), in_type(dbeta, dtype)
 
 
 def _no_statistics(x: Tensor, shape, eps: float) -> tuple[Tensor, Tensor]:

@@ -19,7 +19,7 @@ from core.kernels.precision import wide_type
 from core.kernels.triton._kernel import jit
 from core.kernels.triton._recording import as_float, constant
 from core.kernels.triton.aot import AotCase
-from core.kernels.triton.copies import contiguous
+from core.kernels.triton.copies import contiguous, write_
 
 BLOCK = 1024
 _INFINITY = float("inf")
@@ -232,7 +232,7 @@ def _return_all(originals, arrays):
 def _return(original, array):
     """Puts the result back where it was computed in a contiguous copy."""
     if original.data_ptr() != array.data_ptr():
-        original.copy_(array.view(original.shape))
+        write_(original, array.view(original.shape))
 
 
 def _bound(clip):

@@ -22,6 +22,7 @@ from core.kernels.triton._moments import moments_of
 from core.kernels.triton._scan import scan
 from core.kernels.triton._stages import aot_cases, tiling
 from core.kernels.triton.aot import AotCase
+from core.kernels.triton.copies import in_type
 from core.kernels.triton.rows import as_bytes
 from core.kernels.triton.tiles import accumulator, in_triton
 
@@ -79,11 +80,11 @@ def moments(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> tuple[Tensor, T
 
 
 def argmax(x: Tensor, axis: int, keepdims: bool, dtype: torch.dtype = torch.int64) -> Tensor:
-    return _index_of_extremum("argmax", x, axis, keepdims).to(dtype)
+    return in_type(_index_of_extremum("argmax", x, axis, keepdims), dtype)
 
 
 def argmin(x: Tensor, axis: int, keepdims: bool, dtype: torch.dtype = torch.int64) -> Tensor:
-    return _index_of_extremum("argmin", x, axis, keepdims).to(dtype)
+    return in_type(_index_of_extremum("argmin", x, axis, keepdims), dtype)
 
 
 def cumsum(x: Tensor, axis: int, dtype: torch.dtype | None = None) -> Tensor:

@@ -21,7 +21,7 @@ from core.kernels.triton import reduce
 from core.kernels.triton._counting import WIDE
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
-from core.kernels.triton.copies import contiguous
+from core.kernels.triton.copies import cast, contiguous, in_type, write_
 from core.kernels.triton.functions import sigmoid, tanh
 from core.kernels.triton.matmul import _linear, linear, matmul
 from core.kernels.triton.random import dropout as _dropout
@@ -93,14 +93,14 @@ def _lstm_forward(x, w, h, c, out, order):
         _lstm_step[_grid(c)](gates[t], c, c_new, h, c.numel(), c.shape[1], h.stride(0), BLOCK=_BLOCK)
         c = c_new
     if states is not out:
-        out.copy_(states)
+        write_(out, states)
     return (gates, cells), c
 
 
 def _lstm_backward(dys, last_dy, dh, dc, saved, before, w, c0, order):
     gates, cells = saved
-    cells_before = previous(cells, c0.to(cells.dtype), order)
-    d, dc = torch.empty(gates.shape, dtype=dh.dtype, device=dh.device), dc.to(cells.dtype)
+    cells_before = previous(cells, in_type(c0, cells.dtype), order)
+    d, dc = torch.empty(gates.shape, dtype=dh.dtype, device=dh.device), in_type(dc, cells.dtype)
     dh = _sum(dh, last_dy)
     for t in reversed(order):
         _lstm_step_back[_grid(dh)](
@@ -113,7 +113,7 @@ def _lstm_backward(dys, last_dy, dh, dc, saved, before, w, c0, order):
 def _gru_forward(x, w, h, c, out, order):
     gates = _linear(x, w.i2h, w.i2h_bias, None, None, wide_type(x.dtype))
     recurrent = torch.empty((*x.shape[:2], h.shape[1]), dtype=gates.dtype, device=x.device)
-    wide = h.to(gates.dtype, copy=True)  # the hidden state, in place; products read it in `out`
+    wide = cast(h, gates.dtype)  # the hidden state, in place; products read it in `out`
     for t in order:
         state = _linear(h, w.h2h, w.h2h_bias, None, None, gates.dtype)
         h = out[t]
@@ -143,7 +143,7 @@ def _rows_aligned(t, filled=True):
         return t
     wide = torch.empty((*t.shape[:-1], triton.cdiv(t.shape[-1], 8) * 8), dtype=t.dtype, device=t.device)
     aligned = wide[..., : t.shape[-1]]
-    return aligned.copy_(t) if filled else aligned
+    return write_(aligned, t) if filled else aligned
 
 
 def _sum(a, b):

@@ -17,7 +17,7 @@ from core.kernels.triton._counting import WIDE, blocks_of
 from core.kernels.triton._fold import rows
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
-from core.kernels.triton.copies import contiguous
+from core.kernels.triton.copies import contiguous, write_
 from core.kernels.triton.tiles import accumulator, in_triton
 
 
@@ -236,7 +236,7 @@ def _backward(dy: Tensor, y: Tensor, axis: int, log: bool) -> Tensor:
     y, shape = _dense(y, axis)
     dx = torch.empty_like(y)
     if dy.stride() != y.stride():
-        dy = torch.empty_like(y).copy_(dy)
+        dy = write_(torch.empty_like(y), dy)
     _launch(_softmax_grad_kernel, shape, y.dtype, dy, y, dx, LOG=log)
     return dx
 

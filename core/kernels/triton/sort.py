@@ -19,7 +19,7 @@ from core.base import MXNetError
 from core.kernels.triton._counting import WIDE, blocks_of, program
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
-from core.kernels.triton.copies import contiguous
+from core.kernels.triton.copies import contiguous, in_type
 from core.kernels.triton.rows import TILE, as_bytes, compact, gather_rows
 
 _BLOCK = 4096
@@ -49,7 +49,7 @@ def topk(x, k, axis, largest):
 
 
 def topk_indices(x, k, axis, largest, dtype=torch.int64):
-    return topk(x, k, axis, largest)[1].to(dtype)
+    return in_type(topk(x, k, axis, largest)[1], dtype)
 
 
 def unique(x, axis=None):

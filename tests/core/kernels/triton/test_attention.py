@@ -150,10 +150,11 @@ def test_errors():
 X, LSE = torch.ones(1, 2, 5, 8), torch.ones(1, 2, 5)
 LENGTH = torch.tensor([3])
 W = torch.ones(1, 1, 70, 256, dtype=torch.bfloat16)
+HALF = X.half()
 SAMPLES = [
     lambda: room.attention(X, X, X, SCALE, True, LENGTH, 0.1, 7),
     lambda: room.attention_grad(X, X, X, X, X, LSE, SCALE, True, LENGTH, 0.1, 7),
-    lambda: room.attention_grad(*[X.half()] * 5, LSE, SCALE, False, None, 0.0, None),
+    lambda: room.attention_grad(*[HALF] * 5, LSE, SCALE, False, None, 0.0, None),
     lambda: room.attention_grad(*[W] * 5, torch.ones(1, 1, 70), SCALE, True, None, 0.0, None),
     lambda: room.attention(*[W] * 3, SCALE, False, None, 0.0, None),
 ]

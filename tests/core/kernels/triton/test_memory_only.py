@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from torch.utils._python_dispatch import TorchDispatchMode
 
-# Allocation, filling with a constant, views, copies. `_to_copy` is a copy into another dtype or device.
+# Allocation, filling with a constant, views, copies within a type; `cat` of the states of recurrent layers.
 ALLOWED = {
     "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "zeros", "zeros_like", "new_zeros",
     "full", "full_like", "new_full", "ones", "ones_like", "new_ones", "fill_", "zero_",
     "view", "_unsafe_view", "_reshape_alias", "reshape", "as_strided", "alias", "detach", "permute", "transpose", "t",
     "expand", "squeeze", "squeeze_", "unsqueeze", "unsqueeze_", "select", "slice", "narrow", "unbind", "split",
     "split_with_sizes", "unfold", "view_as_real", "movedim", "flatten", "unflatten", "broadcast_to", "lift_fresh",
-    "set_", "resize_", "clone", "_lazy_clone", "copy_", "_to_copy", "contiguous", "cat", "stack", "_local_scalar_dense",
+    "set_", "resize_", "clone", "_lazy_clone", "copy_", "contiguous", "cat", "_local_scalar_dense",
 }  # fmt: skip
 
 

@@ -79,12 +79,13 @@ def test_extreme_values():
 
 
 X, LABEL = torch.ones(3, 5), torch.ones(3)
+SEEN = LABEL.int()
 SAMPLES = [
     lambda: room.softmax(X, 1),
     lambda: room.log_softmax(X, 0),
     lambda: room.softmax_grad(X, X, 1),
     lambda: room.log_softmax_grad(X.mT, X.mT, 1),
-    lambda: room.masked_softmax(X, LABEL.int(), 1),
+    lambda: room.masked_softmax(X, SEEN, 1),
     lambda: room.cross_entropy(X, LABEL, 1),
     lambda: room.cross_entropy_grad(LABEL, X, LABEL, 1),
 ]

@@ -19,8 +19,8 @@ from tests.core.kernels.triton.test_memory_only import ALLOWED, Recorder
 from tests.core.ops.test_sweep import WITHIN
 from tests.support.once import NAMES, OWN, applied, filled
 
-# Copies in another order, of parts, to places, or several times: `core.kernels.shape`, which both wings share.
-REARRANGED = {"flip", "index_put_", "repeat", "split_with_sizes_copy", "tril", "triu"}
+# Copies of parts, to places, and between devices: `core.kernels.shape`, which both wings share, and `core.storage`.
+REARRANGED = {"_to_copy", "index_put_", "split_with_sizes_copy", "tril", "triu"}
 EXCEPTED = {importlib.import_module(f"core.kernels.cpu.{room}").__file__ for room in kernels.ON_CPU_ONLY}
 _PART = "part of another operator's gradient, which is recorded: "
 _GRAPH = "a node of graphs that runs subgraphs of other operators"
