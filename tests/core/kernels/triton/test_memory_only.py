@@ -1,6 +1,6 @@
-"""In the Triton wing torch allocates, views and copies memory; every computed number comes out of a kernel.
+"""In the Triton backend torch allocates, views and copies memory; every computed number comes out of a kernel.
 
-Each room's test module here lists sample calls in SAMPLES (functions without arguments that return nothing of
+Each kernel family's test module here lists sample calls in SAMPLES (functions without arguments that return nothing of
 interest, made so that they do no arithmetic of their own); each runs under a recorder of ATen calls, which fails on
 any call that is not about memory. The interpreter reaches memory through NumPy and addresses and calls no ATen
 operator of its own but those that move tensors to where it can see them, which are about memory too.
