@@ -23,7 +23,7 @@ from core.metric import Accuracy, Loss
 from gluon.block import SymbolBlock
 from gluon.contrib.estimator import CheckpointHandler, EarlyStoppingHandler, Estimator
 from gluon.data import DataLoader
-from gluon.finetune.handlers import History, Inputs, WeightAverage
+from gluon.finetune.handlers import AccuracyThenLoss, History, Inputs, WeightAverage
 from gluon.finetune.recipe import Recipe
 from gluon.loss import SoftmaxCrossEntropyLoss
 
@@ -152,7 +152,8 @@ class Classifier:
         say: Callable[[str], None] = lambda line: None,
         bar: bool = False,
     ) -> Evaluation:
-        """Learns; afterwards the network is that of the epoch with the best accuracy on `validation`.
+        """Learns; afterwards the network is that of the epoch with the best accuracy on `validation`, of several the one with
+        the least loss.
 
         folder: where checkpoints go while it learns, by default nowhere that stays. say: is called with a line for each
         epoch. bar: draws a bar of progress where there is a terminal. `history` has a row for each epoch. Gives how the
@@ -179,10 +180,11 @@ class Classifier:
         )  # fmt: skip
         estimator.logger.setLevel(logging.WARNING)
         monitor, history = estimator.val_metrics[0], History(len(batches), say, bar)
+        best = AccuracyThenLoss(*estimator.val_metrics, count=len(validation))
         with tempfile.TemporaryDirectory() as temporary:
             checkpoints = os.fspath(folder or temporary)
             handlers = [
-                CheckpointHandler(checkpoints, "model", monitor, save_best=True, mode="max", max_checkpoints=1),
+                CheckpointHandler(checkpoints, "model", best, save_best=True, mode="max", max_checkpoints=1),
                 history,
             ]
             if recipe.ema:

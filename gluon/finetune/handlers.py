@@ -8,6 +8,7 @@ from tqdm import tqdm
 
 from core import autograd, nd
 from core.contrib import amp
+from core.metric import EvalMetric
 from gluon.contrib.estimator import BatchEnd, BatchProcessor, EpochBegin, EpochEnd, TrainBegin, TrainEnd
 from gluon.utils import split_and_load
 
@@ -93,6 +94,18 @@ class WeightAverage(TrainBegin, EpochBegin, BatchEnd, EpochEnd):
     def _set(self, estimator, values):
         for parameter, value in zip(self._learning(estimator), values, strict=True):
             parameter.set_data(value)
+
+
+class AccuracyThenLoss(EvalMetric):
+    """Compares epochs by their accuracy on `count` samples, and where it is equal by their loss, as one number."""
+
+    def __init__(self, accuracy: EvalMetric, loss: EvalMetric, count: int):
+        super().__init__("accuracy, then loss")
+        self._accuracy, self._loss, self._count = accuracy, loss, count
+
+    def get(self):
+        between = 1 / (1 + self._loss.get()[1])  # less than the step from one accuracy to the next
+        return self.name, self._accuracy.get()[1] + between / (2 * self._count)
 
 
 class History(TrainBegin, EpochBegin, BatchEnd, EpochEnd, TrainEnd):

@@ -2,12 +2,17 @@
 
 from typing import Any
 
+from core.metric.base import EvalMetric as EvalMetric
 from gluon.contrib.estimator.batch_processor import BatchProcessor as BatchProcessor
 from gluon.contrib.estimator.event_handler import BatchEnd as BatchEnd
 from gluon.contrib.estimator.event_handler import EpochBegin as EpochBegin
 from gluon.contrib.estimator.event_handler import EpochEnd as EpochEnd
 from gluon.contrib.estimator.event_handler import TrainBegin as TrainBegin
 from gluon.contrib.estimator.event_handler import TrainEnd as TrainEnd
+
+class AccuracyThenLoss(EvalMetric):
+    def get(self) -> Any: ...
+    def __init__(self, accuracy: Any, loss: Any, count: int) -> None: ...
 
 class History(TrainBegin, EpochBegin, BatchEnd, EpochEnd, TrainEnd):
     def batch_end(self, estimator: Any, *args: Any, **kwargs: Any) -> Any: ...

@@ -66,6 +66,18 @@ def test_it_learns_and_what_is_saved_says_the_same(tmp_path):
     assert again.predict(things[:1], 2)[0][0][0] == classifier.predict(things[:1], 2)[0][0][0]
 
 
+def test_of_epochs_with_one_accuracy_the_one_with_the_least_loss_is_kept():
+    """Classes far apart are told apart after an epoch, when their probabilities are still near one half."""
+    samples = [(np.full(4, 3 * (k % 2) - 1.5, "float32"), k % 2) for k in range(40)]
+    classifier = Points(network(2), "ab")
+    classifier.fit(samples[:30], samples[30:], Recipe(epochs=6, rate=0.02, patience=0))
+    losses = [row["validation_loss"] for row in classifier.history if row["validation_accuracy"] == 1]
+    assert len(losses) > 1
+    labels = [label for _, label in samples[30:]]
+    chances = classifier.probabilities([thing for thing, _ in samples[30:]])[range(10), labels]
+    assert -np.log(chances).mean() == pytest.approx(min(losses), rel=1e-4) and min(losses) < losses[0]
+
+
 def test_same_seed_same_network():
     first, second = network(), network()
     for net in (first, second):
