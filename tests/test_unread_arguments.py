@@ -154,6 +154,13 @@ REASONS: dict[str, dict[str, str]] = {
     "core/ops/vision.py spatial_transformer": {
         "sampler_type": "there is no other than bilinear", "transform_type": "there is no other than affine",
     },
+    **{
+        f"core/symbol/control_flow.py {name}": dict.fromkeys(arguments, "of one interface: other kinds of nodes read it")
+        for name, arguments in {
+            "Control.compute": ("inputs", "node"), "Control.shaped": ("inputs", "node"), "WhileLoop.shaped": ("test",),
+            "Gradient.shaped": ("function",),
+        }.items()
+    },
     "core/symbol/symbol.py Symbol.bind": {"shared_exec": "whose memory may be used; results are the same"},
     "core/symbol/symbol.py Symbol.optimize_for": dict.fromkeys(
         ("args", "aux", "backend", "ctx", "kwargs", "shape_dict", "skip_infer", "stype_dict", "type_dict"),

@@ -124,5 +124,5 @@ def test_four_processes_want_one_file(server):
 
 def test_the_package_is_named_where_it_is_absent(monkeypatch):
     monkeypatch.setattr(hub, "installed", lambda: False)
-    with pytest.raises(DownloadError, match=r'pip install "gluon-triton\[hub\]"'):
+    with pytest.raises(DownloadError, match=r"pip install 'gluon-triton\[hub\]'"):
         hub.fetch(NET)

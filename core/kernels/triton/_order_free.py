@@ -17,8 +17,8 @@ from core.kernels.dispatch import deterministic
 from core.kernels.precision import wide_type
 from core.kernels.triton import reduce
 from core.kernels.triton._kernel import jit
+from core.kernels.triton._types import in_type
 from core.kernels.triton.aot import AotCase
-from core.kernels.triton.copies import in_type
 
 _BLOCK = 512
 

@@ -21,9 +21,10 @@ from core.base import MXNetError
 from core.kernels.dispatch import deterministic
 from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._kernel import jit
+from core.kernels.triton._types import in_type
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
-from core.kernels.triton.copies import contiguous, in_type
+from core.kernels.triton.copies import contiguous
 from core.kernels.triton.random import number_of
 from core.kernels.triton.rows import grid, tile, tile_of
 from core.kernels.triton.tiles import accumulator, in_triton, multiply_add, precision

@@ -15,8 +15,9 @@ from core.kernels.triton._kernel import jit
 from core.kernels.triton._matching import pairs
 from core.kernels.triton._overlap import centers, corners, load, load_box, pairwise, store_box
 from core.kernels.triton._suppression import stays, suppressed
+from core.kernels.triton._types import in_type
 from core.kernels.triton.aot import AotCase
-from core.kernels.triton.copies import contiguous, in_type
+from core.kernels.triton.copies import contiguous
 from core.kernels.triton.rows import as_bytes, grid, tile, tile_of
 from core.kernels.triton.sort import sort
 from core.kernels.triton.sort import topk as best_of

@@ -25,9 +25,9 @@ from core.kernels.triton import matmul as products
 from core.kernels.triton._counting import blocks_of, program
 from core.kernels.triton._depthwise import depthwise, depthwise_weight
 from core.kernels.triton._kernel import jit
+from core.kernels.triton._types import in_type
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
-from core.kernels.triton.copies import in_type
 from core.kernels.triton.pointwise import pointwise
 from core.kernels.triton.targets import target_of
 from core.kernels.triton.tiles import (

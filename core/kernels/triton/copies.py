@@ -33,11 +33,6 @@ def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
     return _copied(x, torch.empty_like(x, dtype=dtype))
 
 
-def in_type(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """The elements in another type; `x` itself where it has that type."""
-    return x if x.dtype is dtype else cast(x, dtype)
-
-
 def write_(out: Tensor, x: Tensor) -> Tensor:
     return _copied(x.expand(out.shape), out)
 
@@ -65,7 +60,7 @@ def joined(tensors: Sequence[Tensor], axis: int) -> Tensor:
     widths = [t.numel() // outer for t in parts]
     start, total = 0, sum(widths)
     for begin in range(0, len(parts), JOINED):
-        some = [_lying(in_type(t, dtype), layout) for t in parts[begin : begin + JOINED]]
+        some = [_lying(t if t.dtype is dtype else cast(t, dtype), layout) for t in parts[begin : begin + JOINED]]
         lengths = widths[begin : begin + JOINED]
         more = JOINED - len(some)
         given = [t.view(torch.uint8) if dtype is torch.bool else t for t in (out, *some, *[out] * more)]

@@ -17,8 +17,9 @@ import triton.language as tl
 from core.kernels.dispatch import deterministic
 from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._kernel import jit
+from core.kernels.triton._types import in_type
 from core.kernels.triton.aot import AotCase
-from core.kernels.triton.copies import contiguous, in_type, write_
+from core.kernels.triton.copies import contiguous, write_
 from core.kernels.triton.rows import TILE, as_bytes, compact, gather_rows, grid, tile, tile_of
 from core.kernels.triton.sort import sort
 from core.kernels.triton.tiles import accumulator, in_triton

@@ -19,9 +19,10 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from core.kernels.triton import reduce
 from core.kernels.triton._kernel import jit
+from core.kernels.triton._types import in_type
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
-from core.kernels.triton.copies import contiguous, in_type, write_
+from core.kernels.triton.copies import contiguous, write_
 from core.kernels.triton.matmul import _as_batch, _describable, _gemm
 from core.kernels.triton.targets import target_of
 from core.kernels.triton.tiles import accumulator, in_triton, multiply_add, or_else, precision

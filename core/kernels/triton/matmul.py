@@ -26,9 +26,10 @@ from core.kernels.epilogue import check_activation
 from core.kernels.formula import Formula
 from core.kernels.triton._counting import WIDE, blocks_of
 from core.kernels.triton._kernel import jit
+from core.kernels.triton._types import in_type
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
-from core.kernels.triton.copies import contiguous, in_type, write_
+from core.kernels.triton.copies import contiguous, write_
 from core.kernels.triton.pointwise import pointwise
 from core.kernels.triton.targets import target_of
 from core.kernels.triton.tiles import (

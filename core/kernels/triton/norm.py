@@ -12,7 +12,8 @@ from core.kernels.layout import laid_out_as
 from core.kernels.triton import _layer_norm, _per_channel
 from core.kernels.triton._fold import fold
 from core.kernels.triton._moments import moments_of
-from core.kernels.triton.copies import contiguous, in_type
+from core.kernels.triton._types import in_type
+from core.kernels.triton.copies import contiguous
 from core.kernels.triton.pointwise import pointwise
 from core.kernels.triton.tiles import accumulator
 

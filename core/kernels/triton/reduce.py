@@ -21,8 +21,8 @@ from core.kernels.triton._kernel import jit
 from core.kernels.triton._moments import moments_of
 from core.kernels.triton._scan import scan
 from core.kernels.triton._stages import aot_cases, tiling
+from core.kernels.triton._types import in_type
 from core.kernels.triton.aot import AotCase
-from core.kernels.triton.copies import in_type
 from core.kernels.triton.rows import as_bytes
 from core.kernels.triton.tiles import accumulator, in_triton
 

@@ -20,8 +20,9 @@ from core.kernels.rnn_parameters import Weights
 from core.kernels.triton import reduce
 from core.kernels.triton._counting import WIDE
 from core.kernels.triton._kernel import jit
+from core.kernels.triton._types import in_type
 from core.kernels.triton.aot import AotCase
-from core.kernels.triton.copies import cast, contiguous, in_type, write_
+from core.kernels.triton.copies import cast, contiguous, write_
 from core.kernels.triton.functions import sigmoid, tanh
 from core.kernels.triton.matmul import _linear, linear, matmul
 from core.kernels.triton.random import dropout as _dropout

@@ -18,8 +18,9 @@ import triton.language as tl
 from core.base import MXNetError
 from core.kernels.triton._counting import WIDE, blocks_of, program
 from core.kernels.triton._kernel import jit
+from core.kernels.triton._types import in_type
 from core.kernels.triton.aot import AotCase
-from core.kernels.triton.copies import contiguous, in_type
+from core.kernels.triton.copies import contiguous
 from core.kernels.triton.rows import TILE, as_bytes, compact, gather_rows
 
 _BLOCK = 4096

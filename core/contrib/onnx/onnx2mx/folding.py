@@ -30,7 +30,7 @@ def inferred(net: Network, node, given: list) -> dict:
         return onnx.shape_inference.infer_node_outputs(
             schema, node, {name: net.type(x) for name, x in named.items()}, data, opset_imports=[_opset(net)]
         )
-    except (onnx.defs.SchemaError, onnx.shape_inference.InferenceError):
+    except (onnx.checker.ValidationError, onnx.defs.SchemaError, onnx.shape_inference.InferenceError):
         return {}  # the conversion by symbols says what is wrong
 
 
