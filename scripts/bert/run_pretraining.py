@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> dict:
     args = parse_args(argv)
     context = context_of(args)
     use_dtype(args.dtype)
-    run = Run("bert", args, data=checksums(args.data))
+    run = Run("bert", args, data=checksums(args.data), cuts_batches=True)
     vocab = pretraining.tokenizer(args).vocab
     read = (lambda files: pretraining.of_texts(args, files, args.seed)) if args.raw else pretraining.load
     arrays = read(args.data)

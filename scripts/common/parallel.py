@@ -22,6 +22,7 @@ import gluon
 from core import nd
 from core.kvstore import processes
 from core.kvstore.kvstore import DISTRIBUTED
+from core.optimizer import Optimizer
 from gluon.data import BatchSampler, DataLoader, RandomSampler, Sampler
 
 LONGEST = 2**31  # bound of the seeds that processes share
@@ -85,6 +86,17 @@ class _Trainer(gluon.Trainer):
 
 def _total(value: float) -> float:
     return processes.sum_statistics(nd.array([float(value)], dtype="float64")).asscalar()
+
+
+def recount(optimizer: Optimizer, before: int) -> None:
+    """The updates that `before` processes made count as those that these would have made in as many epochs."""
+    if before == processes.count():
+        return
+    ratio = before / processes.count()
+    for counts in optimizer._all_index_update_counts.values():
+        counts.update({index: round(count * ratio) for index, count in counts.items()})
+    optimizer.begin_num_update = round(optimizer.begin_num_update * ratio)
+    optimizer.num_update = round(optimizer.num_update * ratio)
 
 
 class Share(Sampler):

@@ -83,8 +83,14 @@ def add_schedule_arguments(parser: argparse.ArgumentParser, decay: str, modes=("
     add("--warmup-epochs", type=int, default=0, help="epochs in which the rate rises (default: %(default)s)")
 
 
-def schedule(args: argparse.Namespace, epochs: int, updates: int, power: float = 2) -> LRSequential:
-    """The learning rate by update, of `epochs` of so many updates: a linear warm-up, then what --lr-mode says."""
+def schedule(
+    args: argparse.Namespace, epochs: int, updates: int, power: float = 2, rate: float | None = None
+) -> LRSequential:
+    """The learning rate by update, of `epochs` of so many updates: a linear warm-up, then what --lr-mode says.
+
+    rate: the highest one (default: --lr).
+    """
+    rate = args.lr if rate is None else rate
     if args.lr_decay_period > 0:
         steps = range(args.lr_decay_period, epochs, args.lr_decay_period)
     else:
@@ -92,9 +98,9 @@ def schedule(args: argparse.Namespace, epochs: int, updates: int, power: float =
     warmup, rest = args.warmup_epochs, epochs - args.warmup_epochs
     return LRSequential(
         [
-            LRScheduler("linear", args.warmup_lr, args.lr, nepochs=warmup, iters_per_epoch=updates),
+            LRScheduler("linear", args.warmup_lr, rate, nepochs=warmup, iters_per_epoch=updates),
             LRScheduler(
-                args.lr_mode, args.lr, 0, nepochs=rest, iters_per_epoch=updates, power=power,
+                args.lr_mode, rate, 0, nepochs=rest, iters_per_epoch=updates, power=power,
                 step_epoch=[step - warmup for step in steps], step_factor=args.lr_decay,
             ),
         ]

@@ -14,7 +14,8 @@ executed on loading.
 
 Of several processes (`scripts.common.parallel`) the first one writes the record, whose metrics are means over them, and
 the checkpoints, to which each adds the states of its random generators, which differ from the first epoch on. Another
-number of processes may go on: the order of the samples is drawn by the first, and new ones seed their own generators.
+number of processes may go on: the order of the samples is drawn by the first, new ones seed their own generators, and
+schedules of rates go on at the epoch, which has fewer updates then, or more.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from core.kvstore import processes
 from scripts.common import checkpoints, parallel
 from scripts.common.checkpoints import latest, read_state
 from scripts.common.record import LOGS, ROOT, Record
+from scripts.common.several import Trainers
 from scripts.common.spread import show
 
 # Arguments that may change when a run goes on: they do not touch the numbers of an epoch.
@@ -111,11 +113,18 @@ class Run:
 
     Make it before anything random happens: it seeds every generator from `args.seed`. `args` needs what
     `add_run_arguments` adds. `data` are the checksums of what the run reads. `best`: the metric whose highest value
-    marks the parameters to keep as `<run>-best.params` beside the checkpoints.
+    marks the parameters to keep as `<run>-best.params` beside the checkpoints. `cuts_batches`: each of several processes
+    gets a part of every batch, so that an epoch has as many updates with any number of them.
+
+    A resumed run has to be given the arguments that `args` hold now. What a program makes of them later, also by the
+    number of processes, is not compared.
     """
 
-    def __init__(self, task: str, args: argparse.Namespace, *, data: dict[str, str], best: str = ""):
-        self.args, self._best = args, best
+    def __init__(
+        self, task: str, args: argparse.Namespace, *, data: dict[str, str], best: str = "", cuts_batches: bool = False
+    ):
+        self.args, self._best, self._cuts_batches = args, best, cuts_batches
+        self._given = _deciding(args)
         self.record = Record(task, args.run, seed=args.seed, data=data, folder=args.log_dir)
         self.folder = args.save_dir or ROOT / "checkpoints" / task / args.run
         self._done: int | None = None
@@ -216,7 +225,7 @@ class Run:
         if not checkpoint:
             if self.record.leads:
                 checkpoints.forget(self.folder)
-            self.record.put(arguments=self._arguments(), epochs=[])
+            self.record.put(arguments=self._given, epochs=[])
             self.record.begin()
             return 0
         state = read_state(checkpoint)
@@ -231,25 +240,27 @@ class Run:
 
     def _restore(self, checkpoint: Path, net, trainer) -> None:
         net.load_parameters(str(checkpoint / "net.params"))
-        trainer.load_states(str(checkpoint / "trainer.states"))
+        self._load_states(checkpoint, trainer)
         if _of_process(checkpoint).exists():  # not where there were fewer processes
             _set_random_state(json.loads(_of_process(checkpoint).read_text()))
+
+    def _load_states(self, checkpoint: Path, trainer) -> None:
+        """States and counts of updates; schedules stay those of this run, which may have epochs of another length."""
+        trainers = trainer.all() if isinstance(trainer, Trainers) else [trainer]
+        schedules = [one.optimizer.lr_scheduler for one in trainers]
+        trainer.load_states(str(checkpoint / "trainer.states"))
+        before = processes.count() if self._cuts_batches else read_state(checkpoint).get("processes", 1)
+        for one, schedule in zip(trainers, schedules, strict=True):
+            one.optimizer.lr_scheduler = schedule
+            parallel.recount(one.optimizer, before)
 
     def _seed_apart(self, epoch: int) -> None:
         """From here on each process draws numbers of its own; the first one goes on with those it has."""
         if processes.rank() > 0:
             self.seed(self.args.seed + processes.rank() + (epoch << 16))
 
-    def _arguments(self) -> dict:
-        """The arguments that decide the numbers, as they look after a round trip through JSON.
-
-        Where files lie is left out: the record has their checksums.
-        """
-        given = sorted(vars(self.args).items())
-        return {name: value for name, value in given if name not in FREE and not _is_path(value)}
-
     def _refuse_other_arguments(self, before: dict) -> None:
-        now, before = self._arguments(), {name: value for name, value in before.items() if name not in FREE}
+        now, before = self._given, {name: value for name, value in before.items() if name not in FREE}
         changed = [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
         if changed:
             raise SystemExit(
@@ -259,6 +270,14 @@ class Run:
                 + ", ".join(f"{now.get(name)}" for name in changed)
                 + ": give the same, or another --save-dir"
             )
+
+
+def _deciding(args: argparse.Namespace) -> dict:
+    """The arguments that decide the numbers, as they look after a round trip through JSON.
+
+    Where files lie is left out: the record has their checksums.
+    """
+    return {name: value for name, value in sorted(vars(args).items()) if name not in FREE and not _is_path(value)}
 
 
 def _is_path(value) -> bool:

@@ -21,6 +21,10 @@ class Trainers:
     def __init__(self, **trainers: Trainer):
         self._trainers = trainers
 
+    def all(self) -> list[Trainer]:
+        """The trainers."""
+        return list(self._trainers.values())
+
     def save_states(self, path: str) -> None:
         """Writes the states of all."""
         for name, trainer in self._trainers.items():

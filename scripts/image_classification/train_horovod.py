@@ -4,10 +4,10 @@
         --rec-val val.rec --model resnest50 --lr 0.05 --num-epochs 270 --batch-size 128 --mixup --label-smoothing \\
         --no-wd --last-gamma --warmup-epochs 5 --auto_aug
 
-Processes are started by scripts/launch.py, torchrun, mpirun or horovodrun. --lr is that of one process, and falls by a
-cosine; the batch size is that of one process as well. Process K computes on GPU K of its machine, without GPUs or with
---no-cuda on the CPU. Pictures of 320 pixels and more are cut out as EfficientNet's. Other flags are those of
-train_imagenet.py.
+Processes are started by scripts/launch.py, torchrun, mpirun or horovodrun. --lr is that of one process: it is multiplied
+by their number, also where --resume goes on with another one, and falls by a cosine. The batch size is that of one process
+as well. Process K computes on GPU K of its machine, without GPUs or with --no-cuda on the CPU. Pictures of 320 pixels and
+more are cut out as EfficientNet's. Other flags are those of train_imagenet.py.
 """
 
 from __future__ import annotations
@@ -39,14 +39,13 @@ LARGE = 320  # pixels from which on crops are EfficientNet's
 def main(argv: list[str] | None = None) -> dict[str, float]:
     args = parse_args(argv)
     find_numbers(os.environ)
-    count = int(os.environ.get("WORLD_SIZE", 1))
-    args.lr *= count
     large = args.input_size >= LARGE
     return train_imagenet.execute(
         args,
         [device(args, int(os.environ.get("LOCAL_RANK", 0)))],
         large_augmentation(args) if large else train_imagenet.augmentation(args),
         large_preprocessing(args) if large else train_imagenet.preprocessing(args),
+        scale=int(os.environ.get("WORLD_SIZE", 1)),
     )
 
 

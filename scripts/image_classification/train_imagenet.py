@@ -62,10 +62,10 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     return execute(args, contexts(args), augmentation(args), preprocessing(args))
 
 
-def execute(args: argparse.Namespace, devices: list[mx.Context], augment, prepare) -> dict[str, float]:
+def execute(args: argparse.Namespace, devices: list[mx.Context], augment, prepare, scale: int = 1) -> dict[str, float]:
     """Trains as the flags say, and gives the figures of the last test.
 
-    augment, prepare: of pictures to train on, and of the test. Several processes share the pictures of an epoch and of a
+    augment, prepare: of pictures to train on, and of the test. scale: what --lr is multiplied by. Several processes share the pictures of an epoch and of a
     test among them.
     """
     use_dtype(args.dtype)
@@ -89,7 +89,7 @@ def execute(args: argparse.Namespace, devices: list[mx.Context], augment, prepar
     share = args.num_training_samples // (batch_size * processes.count()) if args.num_training_samples else 0
     updates = max(share or len(train_batches), 1)
     optimizer = {
-        "lr_scheduler": schedule(args, args.num_epochs, updates),
+        "lr_scheduler": schedule(args, args.num_epochs, updates, rate=args.lr * scale),
         "wd": args.wd,
         "momentum": args.momentum,
         "begin_num_update": args.resume_epoch * updates,

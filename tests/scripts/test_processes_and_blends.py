@@ -1,15 +1,22 @@
 """train_horovod.py and train_mixup_cifar10.py, on some real pictures."""
 
+import math
 import os
+import shutil
 import sys
 
 import numpy as np
 import pytest
 
+import core as mx
 from core import nd
+from core.files import read_states
+from core.optimizer.states import from_plain
+from gluoncv.utils import LRSequential
 from scripts import launch
 from scripts.common.autoaugment import POLICIES, AutoAugment, apply
 from scripts.image_classification import train_horovod, train_mixup_cifar10
+from tests.support import ranks
 
 TINY = ["--model", "mobilenet0.25", "--input-size", "32", "--samples", "16", "--batch-size", "4", "--num-epochs", "1"]
 
@@ -28,6 +35,36 @@ def test_two_processes_share_pictures_and_tests(data, tmp_path):
     assert code == 0, sys.stderr
     log = (tmp_path / "image_classification" / "horovod.log").read_text()
     assert "final: top1" in log
+
+
+def begin(rank, given, folder):
+    train_horovod.main([*given, "--log-dir", folder, "--save-dir", f"{folder}/checkpoints"])
+
+
+def test_one_process_goes_on_where_two_began(data, programs, monkeypatch):
+    tiny = [*TINY[:-1], "4", "--keep", "4", "--no-cuda", "--warmup-epochs", "0", "--lr", "0.04"]
+    given = ["--data-dir", str(data / "imagenet_samples"), *tiny]
+    checkpoints = programs.folder / "run" / "checkpoints"
+    assert ranks.run(2, begin, given, str(programs.folder / "run")) == [None, None]
+    rates = {}
+
+    def read(count, epoch):
+        optimizer = mx.optimizer.create("nag")
+        _, optimizer = from_plain(*read_states(str(checkpoints / f"epoch-{epoch:04d}" / "trainer.states")), optimizer)
+        rates[count, epoch] = optimizer.num_update, optimizer.lr_scheduler.learning_rate
+
+    monkeypatch.setattr("core.lr_scheduler.LRSequential", LRSequential, raising=False)
+    for epoch in (2, 3):
+        read(2, epoch)
+        shutil.rmtree(checkpoints / f"epoch-{epoch:04d}")
+    shutil.rmtree(checkpoints / "epoch-0004")
+    programs(train_horovod.main, *given, "--resume")
+    read(1, 2), read(1, 3)
+    # 16 pictures, 4 in a batch: 2 updates an epoch with two processes, 4 with one. GluonCV's cosine ends one update early.
+    assert {key: number for key, (number, _) in rates.items()} == {(2, 2): 4, (2, 3): 6, (1, 2): 8, (1, 3): 12}
+    falls = {key: (1 + math.cos(math.pi * rates[key][0] / (16 // key[0] - 1))) / 2 for key in rates}
+    assert {key: rate for key, (_, rate) in rates.items()} == pytest.approx({k: 0.04 * k[0] * falls[k] for k in rates})
+    assert len(programs.record()["epochs"]) == 4 and programs.record()["arguments"]["lr"] == 0.04
 
 
 def test_numbers_of_processes_by_mpirun():
