@@ -193,7 +193,8 @@ class Reducer:
         """One small message: what all processes have to say about this step."""
         m, here = len(self._buckets), len(self._pending)
         same = [versions == b.versions() for versions, b in zip(self._versions, self._buckets)]
-        dirty = [k < here and not (k < len(same) and same[k]) for k in range(m)]
+        # What a process sent whose batches are over by now belongs to no step: zeros take its place.
+        dirty = [k < here and not (active and k < len(same) and same[k]) for k in range(m)]
         flags = [active, changed, ignores and active, *[row.fresh for row in rows]]
         flags += [active and not row.fresh for row in rows] + [k < here for k in range(m)] + dirty
         number = struct.pack("<d", count)
