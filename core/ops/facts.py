@@ -81,8 +81,9 @@ class Facts:
     counts) -> the value of one node that does what this one and nodes before it do, of which nobody else reads anything,
     or None (`core.graph.passes.absorption`). channelwise: the rows of its
     weight, the second input, make the positions of axis 1 of the result, to which the third is added. affine: of a
-    normalisation, rule(node, do) -> (scale, shift) along axis 1, or None. in_parts: the operator that takes the second
-    input, which is flat, in the parts that it is made of.
+    normalisation, rule(node, do) -> (scale, shift) along axis 1, or None. slides: its attributes stride, dilate and pad
+    lay the second input, a weight (O, C, *kernel), over the first one; its `residual` has the places of the result.
+    in_parts: the operator that takes the second input, which is flat, in the parts that it is made of.
 
     For graphs of symbols: subgraphs: how many a node holds, of loops and branches, and control: what it does with them
     (`core.symbol.control_flow`, which puts it there). precision: a conversion of mixed precision, which changes no more
@@ -122,6 +123,7 @@ class Facts:
     absorption: Callable[..., Any] | None = None
     channelwise: bool = False
     affine: Callable[..., tuple[Any, ...] | None] | None = None
+    slides: bool = False
     in_parts: str | None = None
     subgraphs: int = 0
     control: Any = None

@@ -22,7 +22,7 @@ def _ones_(gamma: Tensor) -> Tensor:
     return gamma
 
 
-@operator("_plan_conv", memory="new")
+@operator("_plan_conv", memory="new", slides=True)
 def _conv(
     data: Tensor,
     weight: Tensor,
@@ -55,7 +55,7 @@ def _code_conv_weight(
     return kernels.conv.pack_quantized(weight, shape, stride, dilate, pad, groups, signed)
 
 
-@operator("_plan_code_conv", memory="new")
+@operator("_plan_code_conv", memory="new", slides=True)
 def _requantized_conv(
     data: Tensor, weight: Tensor, bias: Tensor, scale: Tensor, residual: Tensor | None = None,
     meaning: Tensor | None = None, *, stride: Shape, dilate: Shape, pad: Shape, groups: Int, signed: Bool,

@@ -22,8 +22,10 @@ from core.graph.passes.packing import packing
 from core.graph.passes.recompute import recompute
 from core.graph.passes.recurrent import recurrent
 from core.graph.passes.shapes import shapes
+from core.graph.passes.strides import strides
 from core.graph.trace import Untraceable
 from gluon import nn, rnn
+from gluon.contrib.quantization import quantize_net_v2
 from tests.support.graphs import array, evaluate, names, traced
 
 
@@ -298,6 +300,48 @@ def test_joins_whose_parts_somebody_gets_or_differentiates_stay():
     assert joins(graph) is graph
     other = traced(lambda x: mx.nd.concat(mx.nd.concat(x, x, dim=0), mx.nd.concat(x, x, dim=0), dim=1), array(3, 3))
     assert joins(other) is other
+
+
+def test_places_that_no_convolution_reads_are_not_computed():
+    """As in ResNets, whose stages begin with two convolutions of one place that step over three of four."""
+    x, pairs = array(2, 4, 9, 10), [(array(4, 4, k, k), array(4)) for k in (1, 3, 1, 1, 1)]
+
+    def conv(x, k, stride=1, pad=0):
+        (w, b), kernel = pairs[k], pairs[k][0].shape[2:]
+        return mx.nd.Convolution(x, w, b, kernel, (stride,) * 2, pad=(pad,) * 2, num_filter=4)
+
+    def block(x, shared=False):
+        y = mx.nd.relu(conv(x, 0))
+        stage = mx.nd.relu(conv(mx.nd.relu(conv(y, 1, pad=1)), 2) + y)
+        ends = conv(stage, 3, 2) + conv(stage, 4, 2)
+        return (ends, stage) if shared else ends
+
+    graph = strides(epilogues(traced(block, x)))
+    assert names(graph) == ["_plan_conv"] * 2 + ["_plan_max_pool"] + ["_plan_conv"] * 3
+    assert [n.attrs["stride"][0] for n in graph.nodes] == [1, 2, 2, 1, 1, 1]
+    assert [n.outputs[0].shape[2:] for n in graph.nodes[1:]] == [(5, 5)] * 5
+    expected = block(x).asnumpy()
+    np.testing.assert_allclose(evaluate(graph, x)[0], expected, rtol=1e-5, atol=1e-5)
+    for other in (lambda x: block(x, True), lambda x: conv(conv(x, 0), 1, 2), lambda x: conv(conv(x, 0), 3, 1)):
+        graph = epilogues(traced(other, x))
+        assert strides(graph) is graph
+    x.attach_grad()
+    graph = traced(block, x, record=True)
+    assert strides(graph) is graph
+
+
+def test_places_of_quantized_convolutions_are_left_out():
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(8, 3, padding=1), nn.Activation("relu"), nn.Conv2D(8, 1, strides=2), nn.Conv2D(4, 1))
+    net.initialize(mx.init.Xavier())
+    x = array(2, 4, 8, 8)
+    net(x)
+    small = quantize_net_v2(net, calib_mode="naive", calib_data=[[x]], quantize_granularity="channel-wise")
+    eager = small(x).asnumpy()
+    small.hybridize()
+    np.testing.assert_array_equal(small(x).asnumpy(), eager)
+    steps = [n.attrs["stride"][0] for n in small.plan_of(x).graph.nodes if n.op.slides]
+    assert steps and steps[0] == 2
 
 
 def test_weights_that_meet_few_data_are_packed():
