@@ -36,7 +36,7 @@ def main(argv: list[str] | None = None) -> dict[str, int]:
                 f"{source} is missing: the first argument is a folder with COCO's annotations and pictures"
             )
         whole = json.loads(source.read_text(encoding="utf-8"))
-        for part, chosen in parts(whole, args.hold_out, args.categories, args.max_objects).items():
+        for part, chosen in split(whole, args).items():
             write_bytes(args.target / "annotations" / f"{kind}_{part}2017.json", json.dumps(chosen).encode())
             counts[part] = len(chosen["images"])
     for part in counts:
@@ -47,17 +47,17 @@ def main(argv: list[str] | None = None) -> dict[str, int]:
     return counts
 
 
-def parts(whole: dict, every: int, names: list[str] | None, most: int | None = None) -> dict[str, dict]:
-    """The annotations of the two parts, with objects of the categories `names` (all where None) that are no crowds.
-
-    most: pictures with more of them are left out.
-    """
+def split(whole: dict, args: argparse.Namespace) -> dict[str, dict]:
+    """The annotations of the two parts, with objects of the wanted categories that are no crowds."""
+    names, most, every = args.categories, args.max_objects, args.hold_out
     wanted = {c["id"] for c in whole["categories"] if names is None or c["name"] in names}
     objects = [a for a in whole["annotations"] if a["category_id"] in wanted and not a["iscrowd"]]
     counts = Counter(a["image_id"] for a in objects)
+    pixels = {image["id"]: image["width"] * image["height"] for image in whole["images"]}
     shown = {number for number, count in counts.items() if most is None or count <= most}
     pictures = sorted((image for image in whole["images"] if image["id"] in shown), key=lambda image: image["id"])
-    held = {image["id"] for image in pictures[every - 1 :: every]}
+    small = {a["image_id"] for a in objects if a["area"] < args.least_share * pixels[a["image_id"]]}
+    held = {image["id"] for image in [p for p in pictures if p["id"] not in small][every - 1 :: every]}
     return {
         part: whole
         | {
@@ -77,6 +77,10 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add("--split", default="train2017", help="part that is split (default: %(default)s)")
     add("--target", type=Path, required=True, help="folder that is made")
     add("--hold-out", type=int, default=3, metavar="K", help="every K-th picture is for tests (default: %(default)s)")
+    add(
+        "--least-share", type=float, default=0, metavar="S",
+        help="pictures with an object of less than this share of their pixels are not held out (default: %(default)s)",
+    )  # fmt: skip
     add("--max-objects", type=int, metavar="N", help="leave out pictures with more objects (default: none)")
     add("--categories", nargs="+", help="objects to keep (default: all)")
     args = parser.parse_args(argv)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import tarfile
 import zipfile
 from collections import Counter
@@ -14,6 +15,7 @@ from core.base import MXNetError
 from gluoncv.data.tracking_data.track import SubDataset
 from scripts.datasets import (
     camera_moves,
+    coco_composed,
     coco_parts,
     coco_tracking,
     hmdb51,
@@ -49,6 +51,93 @@ def test_pictures_with_many_objects_are_left_out(data, tmp_path):
         objects = Counter(a["image_id"] for a in chosen["annotations"])
         assert {image["id"] for image in chosen["images"]} == set(objects) and max(objects.values()) <= 3
     assert counts == {"train": 12, "val": 6}
+
+
+@pytest.fixture(scope="module")
+def persons(data, tmp_path_factory):
+    """Pictures of persons, those with large ones in two parts."""
+    root = tmp_path_factory.mktemp("persons")
+    given = ["--categories", "person", "--hold-out", "2", "--least-share", "0.03"]
+    assert coco_parts.main([str(data / "tiny_coco"), "--target", str(root), *given]) == {"train": 21, "val": 5}
+    return root
+
+
+def test_pictures_with_small_objects_are_not_held_out(persons):
+    held = json.loads((persons / "annotations" / "instances_val2017.json").read_text())
+    sizes = {image["id"]: image["width"] * image["height"] for image in held["images"]}
+    assert min(a["area"] / sizes[a["image_id"]] for a in held["annotations"]) >= 0.03
+
+
+def test_composed_pictures_have_the_outlines_and_joints_of_their_objects(persons, data, tmp_path):
+    """They are read as COCO, pixels within outlines are those of the objects, and nothing of the part for tests is used."""
+    from gluoncv.data import COCOInstance, COCOKeyPoints
+    from gluoncv.data.transforms.mask import to_mask
+
+    given = [str(persons), "--backgrounds", str(data / "tiny_coco"), "--count", "20", "--size", "128", "96"]
+    counts = coco_composed.main([*given, "--target", str(tmp_path / "one")])
+    again = coco_composed.main([*given, "--target", str(tmp_path / "two")])
+    given = {path.name for path in (data / "tiny_coco" / "train2017").iterdir()}
+    files = {
+        root: [path for path in sorted((tmp_path / root / "train2017").iterdir()) if path.name not in given]
+        for root in ("one", "two")
+    }
+    composed = {path.name for path in files["one"]}
+    assert counts == again and counts["pictures"] == 20 <= counts["objects"] <= 60
+    assert all(a.read_bytes() == b.read_bytes() for a, b in zip(*files.values(), strict=True))
+    held = {path.name for path in map(Path, COCOInstance(tmp_path / "one", ("instances_val2017",))._items)}
+    pictures = COCOInstance(tmp_path / "one", ("instances_train2017",))
+    assert len(held) == 5 and not held & {Path(path).name for path in pictures._items} and len(pictures) == 21 + 20
+    for index, path in enumerate(map(Path, pictures._items)):
+        if path.name not in composed:
+            continue
+        picture, boxes, outlines = pictures[index]
+        assert picture.shape == (96, 128, 3)
+        masks = [to_mask(parts, (128, 96)) for parts in outlines]
+        assert sum(masks).max() == 1
+        for (left, top, right, bottom, _), mask in zip(boxes.astype(int), masks, strict=True):
+            assert mask[top:bottom, left:right].sum() == mask.sum()
+            assert mask[:, left].any() and mask[top].any() and mask[:, right - 1].any() and mask[bottom - 1].any()
+    joints = COCOKeyPoints(tmp_path / "one", ("person_keypoints_train2017",))
+    chosen = [k for k, path in enumerate(map(Path, joints._items)) if path.name in composed]
+    whole = json.loads((persons / "annotations" / "person_keypoints_train2017.json").read_text())
+    sources = [np.reshape(a["keypoints"], (17, 3)) for a in whole["annotations"] if any(a["keypoints"])]
+    assert len(chosen) > 10
+    found = []
+    for k in chosen:
+        points = joints[k][1]["joints_3d"]
+        seen = points[:, 0, 1] > 0
+        x, y = points[seen, :2, 0].T
+        assert (x >= 0).all() and (x < 128).all() and (y >= 0).all() and (y < 96).all()
+        found.append(min(fits(points[:, :2, 0], seen, source) for source in sources))
+    # Joints are those of a person who was turned and resized, or of the mirror image with left and right exchanged.
+    assert max(residual for residual, _ in found) < 0.1 and {mirrored for _, mirrored in found} == {False, True}
+
+
+def fits(points, seen, source) -> tuple[float, bool]:
+    """How far joints are from those of `source` under the best similarity, and whether that mirrors."""
+    if seen.sum() < 4:
+        return 0.0, False
+    ways = []
+    for mirrored in (False, True):
+        order = [0, *(k + (1 if k % 2 else -1) for k in range(1, 17))] if mirrored else list(range(17))
+        old = source[order][seen]
+        if not (old[:, 2] > 0).all():
+            continue
+        complexes = (old[:, 0] - 1j * old[:, 1]) if mirrored else (old[:, 0] + 1j * old[:, 1])
+        matrix = np.column_stack([complexes, np.ones(len(old))])
+        new = points[seen, 0] + 1j * points[seen, 1]
+        ways.append((abs(matrix @ np.linalg.lstsq(matrix, new, rcond=None)[0] - new).max(), mirrored))
+    return min(ways, default=(math.inf, False))
+
+
+def test_what_composing_lacks_is_said(persons, data, tmp_path):
+    given = [str(persons), "--target", str(tmp_path / "out"), "--backgrounds"]
+    with pytest.raises(SystemExit, match=r"instances_train2017\.json is missing"):
+        coco_composed.main([*given, str(tmp_path)])
+    with pytest.raises(SystemExit, match="no picture without these objects"):
+        coco_composed.main([*given, str(persons)])
+    with pytest.raises(SystemExit, match=r"no object of 9000\.0 pixels"):
+        coco_composed.main([*given, str(data / "tiny_coco"), "--least-height", "9000"])
 
 
 def test_a_missing_annotation_file_is_named(tmp_path):
