@@ -2,34 +2,55 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Callable
 
+from core.ndarray import random as _arrays
 from core.ndarray.contrib import zipfian_counts
 from core.ndarray.draws import numbers_only
 from core.ops.registry import TABLE
 from core.symbol.compose import Namespace as _Namespace
-from core.symbol.compose import wrapper
+from core.symbol.compose import documented_wrapper, wrapper
 from core.symbol.symbol import Symbol
 
 _OTHERS = _Namespace("random", ("_random_", "_sample_"), Symbol)
 
 
-def uniform(low=0, high=1, shape=None, dtype=None, **kwargs) -> Symbol:
-    """Numbers between low and high (exclusive).
+def _of_symbols(sampler: Callable) -> Callable:
+    """The sampler of `nd.random` over symbols: without `ctx` and `out`, which say where arrays are."""
+    signature = inspect.signature(sampler)
+    own = [p for name, p in signature.parameters.items() if name not in ("ctx", "out")]
+    signature = signature.replace(parameters=own)
 
-    >>> sym.random.uniform(2, 3, shape=(2, 3)).eval()[0].shape
-    (2, 3)
-    """
-    return _sample("uniform", {"low": low, "high": high}, shape, dtype, kwargs)
+    def function(*args, **kwargs) -> Symbol:
+        given = signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        *parameters, shape, dtype, others = given.arguments.items()
+        return _sample(sampler.__name__, dict(parameters), {**dict((shape, dtype)), **others[1]})
+
+    function.__name__, function.__doc__, function.__signature__ = sampler.__name__, sampler.__doc__, signature
+    return function
 
 
-def normal(loc=0, scale=1, shape=None, dtype=None, **kwargs) -> Symbol:
-    """Numbers of a normal distribution with mean loc and standard deviation scale.
+def _sample(name: str, parameters: dict, others: dict) -> Symbol:
+    if name == "exponential":
+        parameters = {"lam": 1.0 / parameters["scale"]}
+    symbols = [isinstance(value, Symbol) for value in parameters.values()]
+    given = {key: value for key, value in others.items() if value is not None}
+    if not any(symbols):
+        numbers_only(name, parameters)
+        return wrapper(TABLE[f"_random_{name}"], f"_random_{name}", Symbol)(**parameters, **given)
+    if not all(symbols):
+        raise ValueError(f"{name}: parameters are all numbers or all symbols, given {parameters!r}")
+    return wrapper(TABLE[f"_sample_{name}"], f"_sample_{name}", Symbol)(*parameters.values(), **given)
 
-    >>> sym.random.normal(0, 1, shape=(2, 3)).eval()[0].shape
-    (2, 3)
-    """
-    return _sample("normal", {"loc": loc, "scale": scale}, shape, dtype, kwargs)
+
+uniform, normal = _of_symbols(_arrays.uniform), _of_symbols(_arrays.normal)
+gamma, exponential, poisson = map(_of_symbols, (_arrays.gamma, _arrays.exponential, _arrays.poisson))
+negative_binomial = _of_symbols(_arrays.negative_binomial)
+generalized_negative_binomial = _of_symbols(_arrays.generalized_negative_binomial)
+shuffle = documented_wrapper(TABLE["_shuffle"], "_shuffle", Symbol)
 
 
 def randn(*shape, loc=0, scale=1, dtype=None, **kwargs) -> Symbol:
@@ -39,51 +60,6 @@ def randn(*shape, loc=0, scale=1, dtype=None, **kwargs) -> Symbol:
     (2, 3)
     """
     return normal(loc, scale, shape, dtype, **kwargs)
-
-
-def gamma(alpha=1, beta=1, shape=None, dtype=None, **kwargs) -> Symbol:
-    """Numbers of a gamma distribution with shape alpha and scale beta.
-
-    >>> sym.random.gamma(2, 3, shape=(2, 3)).eval()[0].shape
-    (2, 3)
-    """
-    return _sample("gamma", {"alpha": alpha, "beta": beta}, shape, dtype, kwargs)
-
-
-def exponential(scale=1, shape=None, dtype=None, **kwargs) -> Symbol:
-    """Numbers of an exponential distribution with mean scale.
-
-    >>> sym.random.exponential(2, shape=(2, 3)).eval()[0].shape
-    (2, 3)
-    """
-    return _sample("exponential", {"lam": 1.0 / scale}, shape, dtype, kwargs)
-
-
-def poisson(lam=1, shape=None, dtype=None, **kwargs) -> Symbol:
-    """Numbers of a Poisson distribution with rate lam.
-
-    >>> sym.random.poisson(4, shape=(2, 3)).eval()[0].shape
-    (2, 3)
-    """
-    return _sample("poisson", {"lam": lam}, shape, dtype, kwargs)
-
-
-def negative_binomial(k=1, p=1, shape=None, dtype=None, **kwargs) -> Symbol:
-    """Failures before the k-th success of probability p.
-
-    >>> sym.random.negative_binomial(3, 0.5, shape=(2, 3)).eval()[0].shape
-    (2, 3)
-    """
-    return _sample("negative_binomial", {"k": k, "p": p}, shape, dtype, kwargs)
-
-
-def generalized_negative_binomial(mu=1, alpha=1, shape=None, dtype=None, **kwargs) -> Symbol:
-    """A negative binomial distribution by its mean mu and dispersion alpha.
-
-    >>> sym.random.generalized_negative_binomial(2, 0.3, shape=(2, 3)).eval()[0].shape
-    (2, 3)
-    """
-    return _sample("generalized_negative_binomial", {"mu": mu, "alpha": alpha}, shape, dtype, kwargs)
 
 
 def multinomial(data, shape=None, get_prob=True, dtype="int32", **kwargs) -> Symbol:
@@ -97,15 +73,6 @@ def multinomial(data, shape=None, get_prob=True, dtype="int32", **kwargs) -> Sym
     return wrapper(TABLE["_sample_multinomial"], "_sample_multinomial", Symbol)(
         data, get_prob=get_prob, dtype=dtype, **given, **kwargs
     )
-
-
-def shuffle(data, **kwargs) -> Symbol:
-    """The data with its rows in random order.
-
-    >>> sorted(sym.random.shuffle(sym.var("x")).eval(x=nd.array([3, 1, 2]))[0].asnumpy().tolist())
-    [1.0, 2.0, 3.0]
-    """
-    return wrapper(TABLE["_shuffle"], "_shuffle", Symbol)(data, **kwargs)
 
 
 def rand_zipfian(true_classes, num_sampled: int, range_max: int):
@@ -129,14 +96,3 @@ def __getattr__(name: str):
 
 def __dir__():
     return sorted({*globals(), *dir(_OTHERS)})
-
-
-def _sample(name: str, parameters: dict, shape, dtype, kwargs: dict) -> Symbol:
-    symbols = [isinstance(value, Symbol) for value in parameters.values()]
-    given = {key: value for key, value in (("shape", shape), ("dtype", dtype)) if value is not None}
-    if not any(symbols):
-        numbers_only(name, parameters)
-        return wrapper(TABLE[f"_random_{name}"], f"_random_{name}", Symbol)(**parameters, **given, **kwargs)
-    if not all(symbols):
-        raise ValueError(f"{name}: parameters are all numbers or all symbols, given {parameters!r}")
-    return wrapper(TABLE[f"_sample_{name}"], f"_sample_{name}", Symbol)(*parameters.values(), **given, **kwargs)
