@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import math
 import os
+import re
 
 import numpy as np
 
@@ -87,38 +88,23 @@ def _loaded(path):
     return model
 
 
+_NUMBER = re.compile(rb"[\x80-\xff]{0,9}[\x00-\x7f]")  # seven bits a byte, the last one without the eighth
+_SIZES = {0: 0, 1: 8, 2: 0, 5: 4}  # bytes of a field behind its tag, and its number of kind 0 and 2, by its kind
+
+
 def _damage(data: bytes) -> int:
     """Where the fields of a protobuf message stop making sense."""
-    at = 0
-    while at < len(data):
-        start = at
-        tag, at = _varint(data, at)
-        kind = None if tag is None else tag & 7
-        if kind == 0:
-            value, at = _varint(data, at)
-            tag = tag if value is not None else None
-        elif kind in (1, 5):
-            at += 8 if kind == 1 else 4
-        elif kind == 2:
-            length, at = _varint(data, at)
-            tag = tag if length is not None else None
-            at += length or 0
-        else:
-            tag = None
-        if tag is None or at > len(data):
+    start = 0
+    while start < len(data):
+        kind, tag = data[start] & 7, _NUMBER.match(data, start)
+        number = tag if tag is None or kind not in (0, 2) else _NUMBER.match(data, tag.end())
+        if number is None or kind not in _SIZES:
             return start
-    return len(data)
-
-
-def _varint(data: bytes, at: int) -> tuple[int | None, int]:
-    value = 0
-    for k in range(10):
-        if at + k >= len(data):
-            break
-        value |= (data[at + k] & 0x7F) << 7 * k
-        if data[at + k] < 0x80:
-            return value, at + k + 1
-    return None, at
+        length = sum((byte & 0x7F) << 7 * k for k, byte in enumerate(number[0])) if kind == 2 else _SIZES[kind]
+        if number.end() + length > len(data):
+            return start
+        start = number.end() + length
+    return start
 
 
 def _shape(value) -> tuple:
