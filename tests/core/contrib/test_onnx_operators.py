@@ -279,3 +279,44 @@ def test_operator_in_onnxruntime_and_back(name, tmp_path):
             for a, b in zip(got, expected, strict=True):
                 assert a.shape == b.shape
                 np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+# name: (symbol, shapes of its inputs, others in which the dynamic lengths differ)
+OPEN = {
+    "reshape_like": (sym.reshape_like(x, y), [(2, 6, 4), (2, 4, 6)], [(5, 9, 4), (5, 4, 9)]),
+    "reshape_like_a_part": (
+        sym.reshape_like(x, y, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2),
+        [(6, 4), (2, 3, 7)],
+        [(20, 4), (4, 5, 7)],
+    ),
+    "axes_joined": (sym.Reshape(x, shape=(-3, 0)), [(2, 3, 4)], [(4, 5, 6)]),
+    "axis_divided": (sym.Reshape(x, shape=(0, -4, 2, -1, 0)), [(2, 6, 4)], [(4, 8, 6)]),
+    "broadcast_like": (sym.broadcast_like(x, y), [(1, 3, 1), (2, 3, 4)], [(1, 3, 1), (5, 3, 7)]),
+    "broadcast_like_axes": (
+        sym.broadcast_like(x, y, lhs_axes=(0,), rhs_axes=(2,)),
+        [(1, 3), (2, 3, 4)],
+        [(1, 3), (5, 3, 7)],
+    ),
+    "slice_like": (sym.slice_like(x, y), [(5, 6), (2, 4)], [(9, 6), (3, 5)]),
+    "repeat": (sym.repeat(x, repeats=3, axis=1), [(2, 3)], [(4, 5)]),
+    "resized_by_a_factor": (
+        sym.contrib.BilinearResize2D(x, scale_height=2.0, scale_width=2.0, align_corners=False),
+        [(1, 2, 4, 5)],
+        [(3, 2, 6, 7)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_operators_over_lengths_that_are_dynamic(name, tmp_path):
+    symbol, *shapes = OPEN[name]
+    path, names = str(tmp_path / "model.onnx"), symbol.list_arguments()
+    free = [tuple(n if n == m else None for n, m in zip(*pair, strict=True)) for pair in zip(*shapes, strict=True)]
+    mx.contrib.onnx.export_model(symbol, {}, shapes[0], onnx_file_path=path, dynamic=True, dynamic_input_shapes=free)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    read = {value.name for value in session.get_inputs()}
+    for given in shapes:
+        values = {n: np.random.default_rng(0).random(s, np.float32) for n, s in zip(names, given, strict=True)}
+        (expected,) = _eval(symbol, {n: mx.nd.array(v) for n, v in values.items()})
+        (found,) = session.run(None, {n: v for n, v in values.items() if n in read})
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)

@@ -24,7 +24,6 @@ def foreach(g: Builder, a, given: list[Name], walk: Callable) -> list[Name]:
         outputs, last = results[: a.num_out_data], results[a.num_out_data :]
         inner = body.graph([*last, *outputs])
     made = g.add("Scan", *held, *slices, outputs=len(results), body=inner, num_scan_inputs=data)
-    made = [made] if len(results) == 1 else made
     return [*made[states:], *made[:states]]
 
 
@@ -42,7 +41,6 @@ def while_loop(g: Builder, a, given: list[Name], walk: Callable) -> list[Name]:
         inner = body.graph([_truth(g, walk(0, [*new, *given[loop:]])[0]), *new, *outputs])
     most = a.max_iterations
     made = g.add("Loop", np.int64(most), first, *held, outputs=len(results), body=inner)
-    made = [made] if len(results) == 1 else made
     return [*(_filled(g, x, most, len(g.outputs[k][0])) for k, x in enumerate(made[loop:])), *made[:loop]]
 
 
@@ -53,8 +51,7 @@ def cond(g: Builder, a, given: list[Name], walk: Callable) -> list[Name]:
     for k in (1, 2):
         with g.inner() as body:
             branches.append(body.graph([g.whole(x) for x in walk(k, given)]))
-    made = g.add("If", condition, outputs=a.num_outputs, then_branch=branches[0], else_branch=branches[1])
-    return [made] if a.num_outputs == 1 else made
+    return g.add("If", condition, outputs=a.num_outputs, then_branch=branches[0], else_branch=branches[1])
 
 
 CONTROL: dict[str, Callable] = {"_foreach": foreach, "_while_loop": while_loop, "_cond": cond}

@@ -112,17 +112,13 @@ def layer_norm(g, a, data, gamma, beta):
 
 @converts("GroupNorm")
 def group_norm(g, a, data, gamma, beta):
-    shape, dtype = g.shape(data), g.dtype(data)
-    groups, rank = a.num_groups, len(shape)
+    groups, dtype = a.num_groups, g.dtype(data)
     flat = g.add("Reshape", data, ints(0, groups, -1))
     ones, zeros = np.ones(groups, dtype), np.zeros(groups, dtype)
     made = g.add("InstanceNormalization", flat, ones, zeros, epsilon=a.eps)
     # MXNet has one gamma and one beta for each group.
     made = g.add("Add", g.add("Mul", made, _column(g, gamma)), _column(g, beta))
-    dynamic = [i for i in range(1, rank) if shape[i] is None]
-    if dynamic:
-        return g.add("Reshape", made, g.add("Shape", data))
-    return g.add("Reshape", made, ints(0, *shape[1:]))
+    return g.as_result(made)
 
 
 enter({
@@ -156,9 +152,9 @@ def leaky_relu(g, a, data, gamma=None):
         return g.add("Selu", data)
     if a.act_type == "rrelu":
         return g.add("LeakyRelu", data, alpha=(a.lower_bound + a.upper_bound) / 2)
-    rank, width = g.rank(data), g.shape(gamma)
-    if rank > 2 and len(width) == 1:
-        gamma = g.reshaped(gamma, width, (*width, *(1,) * (rank - 2)))
+    width = g.lengths_of(gamma)
+    if len(width) == 1:
+        gamma = g.reshaped(gamma, width, (*width, *(1,) * (g.rank(data) - 2)))
     return g.add("PRelu", data, gamma)
 
 
@@ -197,11 +193,7 @@ def up_sampling(g, a, *data):
 
 @converts("_contrib_BilinearResize2D")
 def bilinear_resize(g, a, data, like=None):
-    size = g.outputs[0][0][2:]
-    if None in size and a.mode != "like":
-        raise g.refuse("the size of the result must not change from call to call")
-    wanted = g.add("Shape", like, start=2, end=4) if None in size else ints(*size)
-    sizes = g.add("Concat", g.add("Shape", data, start=0, end=2), wanted, axis=0)
+    sizes = g.extents(g.output_lengths)
     return _resize(g, data, None, sizes, "linear", "align_corners" if a.align_corners else "half_pixel")
 
 
@@ -224,7 +216,7 @@ def _transposed(g, weight):
 
 
 def _column(g, vector):
-    return g.reshaped(vector, g.shape(vector), (*g.shape(vector), 1))
+    return g.reshaped(vector, (), (*g.lengths_of(vector), 1))
 
 
 def _count(g, extents):

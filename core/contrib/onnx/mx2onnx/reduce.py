@@ -129,7 +129,7 @@ def _dot_flat(g, a, left, right):
         g.add("Transpose", x, perm=[1, 0]) if turned else x
         for x, turned in ((left, a.transpose_a), (right, a.transpose_b))
     )
-    return g.as_result(g.add("MatMul", left, right), (None, None))
+    return g.as_result(g.add("MatMul", left, right))
 
 
 def _flipped(g, name, flip: bool):

@@ -5,25 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from core.contrib.onnx.mx2onnx.table import axes_of, converts, enter, ints
+from core.extents import same
 
 _LAST = np.iinfo(np.int64).max
-
-
-@converts("Reshape", "_npi_reshape", "_npx_reshape", "reshape_like", "_reshape_to")
-def reshape(g, a, data, like=None):
-    after = g.outputs[0][0]
-    if like is not None and sum(n is None for n in after) > 1:
-        begin, end = _bounds(a.lhs_begin, a.lhs_end, g.rank(data))
-        parts = [(data, 0, begin), (like, *_bounds(a.rhs_begin, a.rhs_end, g.rank(like))), (data, end, g.rank(data))]
-        shapes = [g.add("Shape", x, start=first, end=last) for x, first, last in parts if first < last]
-        return g.add("Reshape", data, g.add("Concat", *shapes, axis=0))
-    return g.as_result(data, g.shape(data))
-
-
-def _bounds(begin, end, rank: int) -> tuple[int, int]:
-    """Bounds of axes, counted from the front; None: the first, the end."""
-    begin, end = begin or 0, rank if end is None else end
-    return begin + rank if begin < 0 else begin, end + rank if end < 0 else end
 
 
 @converts("squeeze")
@@ -60,7 +44,6 @@ def split(g, a, data):
         ends = [*[i for i in a.indices if i > 0], extent]
     sizes = np.diff([0, *ends]).astype(np.int64)
     parts = g.add("Split", data, sizes, outputs=len(sizes), axis=axis)
-    parts = [parts] if len(sizes) == 1 else parts
     return [g.add("Squeeze", p, ints(axis)) for p in parts] if a.squeeze_axis else parts
 
 
@@ -76,11 +59,7 @@ def slice_(g, a, data):
 @converts("slice_like")
 def slice_like(g, a, data, like):
     axes = axes_of(a.axes or None, g.rank(data))
-    shape = g.shape(like)
-    if all(shape[i] is not None for i in axes):
-        ends = ints(*(shape[i] for i in axes))
-    else:
-        ends = g.add("Gather", g.add("Shape", like), ints(*axes))
+    ends = g.extents([g.lengths_of(like)[i] for i in axes])
     return g.add("Slice", data, ints(*[0] * len(axes)), ends, ints(*axes))
 
 
@@ -101,33 +80,21 @@ def tile(g, a, data):
 
 @converts("repeat")
 def repeat(g, a, data):
-    shape = g.shape(data)
+    rank = g.rank(data)
     if a.axis is None:
-        data, shape, axis = g.add("Reshape", data, ints(-1)), (None,), 0
+        data, rank, axis = g.add("Reshape", data, ints(-1)), 1, 0
     else:
-        axis = a.axis % len(shape)
+        axis = a.axis % rank
     longer = g.add("Unsqueeze", data, ints(axis + 1))
-    tiled = g.add("Tile", longer, ints(*[1] * (axis + 1), a.repeats, *[1] * (len(shape) - axis - 1)))
-    before = (*shape[: axis + 1], a.repeats, *shape[axis + 1 :])
-    return g.as_result(tiled, before)
+    return g.as_result(g.add("Tile", longer, ints(*[1] * (axis + 1), a.repeats, *[1] * (rank - axis - 1))))
 
 
 @converts("broadcast_to", "broadcast_axis", "broadcast_like", "_broadcast_from")
 def broadcast(g, a, data, like=None):
-    after, before = g.outputs[0][0], g.shape(data)
-    if like is not None and None in after:
-        if getattr(a, "lhs_axes", None) is None:
-            return g.add("Expand", data, g.add("Shape", like))
-        axes = dict(zip(axes_of(a.lhs_axes, len(after)), axes_of(a.rhs_axes, g.rank(like)), strict=True))
-        extents = [
-            g.add("Shape", like, start=axes[k], end=axes[k] + 1) if k in axes else ints(1) for k in range(len(after))
-        ]
-        return g.add("Expand", data, g.add("Concat", *extents, axis=0))
-    if any(n is None and m is not None for n, m in zip(after[::-1], before[::-1])):
-        return g.add("Expand", data, g.extents(g.output_lengths))
-    # 1 leaves an extent as it is
+    before, after = g.lengths_of(data), g.output_lengths
     before = (*(1,) * (len(after) - len(before)), *before)
-    return g.add("Expand", data, ints(*(1 if n is None or n == m else n for n, m in zip(after, before, strict=True))))
+    extents = [1 if same(n, m) else n for n, m in zip(after, before, strict=True)]  # 1 leaves an extent as it is
+    return g.add("Expand", data, g.extents(extents))
 
 
 @converts("Pad")
@@ -157,7 +124,7 @@ def arange_like(g, a, data):
         count = int(np.prod(known))
         places = g.constant((a.start + a.step * np.arange(count)).astype(dtype), name=g.fresh(g.hint))
         g.used.add(places)
-        return g.as_result(places, (count,)) if a.axis is None else g.add("Identity", places)
+        return g.as_result(places) if a.axis is None else g.add("Identity", places)
     count = g.add("Size", data) if a.axis is None else g.add("Gather", g.add("Shape", data), np.int64(a.axis))
     places = g.cast(g.add("Range", np.int64(0), count, np.int64(1)), dtype, "int64")
     places = g.add("Add", g.add("Mul", places, g.like(a.step, dtype)), g.like(a.start, dtype))
@@ -252,6 +219,8 @@ def sequence_last(g, a, data, length=None):
 
 
 enter({
+    "Reshape _npi_reshape _npx_reshape reshape_like _reshape_to":
+        lambda g, a, x, *like: g.as_result(x, g.lengths_of(x)),
     "Flatten": lambda g, a, x: g.add("Flatten", x, axis=1),
     "expand_dims": lambda g, a, x: g.add("Unsqueeze", x, ints(a.axis)),
     "transpose": lambda g, a, x: g.add("Transpose", x, perm=_order(a.axes, g.rank(x))),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -102,11 +101,15 @@ class Builder:
         """The dtype of a tensor of the original graph."""
         return self.values[name].dtype.name if name in self.values else self.known[name][1]
 
+    def lengths_of(self, name: Name) -> Lengths:
+        """The shape of a tensor of the original graph, with what its dynamic extents follow from."""
+        if name in self.rows:
+            return self.rows[name]
+        return self.values[name].shape if name in self.values else self.lengths[name]
+
     def described(self, name: Name) -> tuple[Lengths, str]:
         """(shape, dtype) of a tensor of the original graph."""
-        if name in self.rows:
-            return self.rows[name], self.dtype(name)
-        return self.values[name].shape if name in self.values else self.lengths[name], self.dtype(name)
+        return self.lengths_of(name), self.dtype(name)
 
     def value(self, name: Name, what: str) -> np.ndarray:
         """The value of a tensor that must be constant."""
@@ -120,19 +123,19 @@ class Builder:
 
     # ------------------------------------------------------------------ what conversions do
 
-    def add(self, kind: str, *inputs, outputs: int = 1, **attrs):
+    def add(self, kind: str, *inputs, outputs: int | None = None, **attrs):
         """A node; inputs are names, None (left out) or arrays and numbers (constants).
 
-        The name of its output, or a list.
+        The name of its output, or a list of so many.
         """
         names = ["" if x is None else x if isinstance(x, str) else self.constant(x) for x in inputs]
         while names and not names[-1]:
             names.pop()
         self.used.update(names)
-        made = [self.fresh(self.hint or kind) for _ in range(outputs)]
+        made = [self.fresh(self.hint or kind) for _ in range(outputs or 1)]
         attrs = {key: value for key, value in attrs.items() if value is not None}
         self.nodes.append(self.onnx.helper.make_node(kind, names, made, name=made[0], **attrs))
-        return made[0] if outputs == 1 else made
+        return made[0] if outputs is None else made
 
     def reduce(self, kind: str, data: Name, axes, keepdims: bool = False) -> Name:
         """A reduction over axes, which are an input of ReduceSum since opset 13 and of the others since 18."""
@@ -143,8 +146,7 @@ class Builder:
     def split(self, data: Name, parts: int, axis: int) -> list[Name]:
         """Equal parts of an axis, whose number is an attribute since opset 18."""
         attrs = {"num_outputs": parts} if self.opset >= 18 else {}
-        made = self.add("Split", data, outputs=parts, axis=axis, **attrs)
-        return [made] if parts == 1 else made
+        return self.add("Split", data, outputs=parts, axis=axis, **attrs)
 
     def constant(self, value, dtype: str | None = None, name: str = "constant") -> Name:
         """The name of a constant."""
@@ -184,7 +186,7 @@ class Builder:
         self.know(made, shape, dtype)
         return made
 
-    def extents(self, shape: Lengths):
+    def extents(self, shape: Sequence[int | Extent]):
         """A shape as an array, or as the name of a tensor where some of it follows from the inputs."""
         if all(type(n) is int for n in shape):
             return ints(*shape)
@@ -227,31 +229,20 @@ class Builder:
         """Notes shape and dtype of a tensor."""
         self.known[name], self.lengths[name] = (shown(shape), dtype), shape
 
-    def as_result(self, name: Name, before: Extents) -> Name:
-        """The tensor in the shape of what the node gives."""
-        return self.reshaped(name, before, self.outputs[0][0], self.output_lengths)
+    def as_result(self, name: Name, before: Lengths = ()) -> Name:
+        """The tensor, whose shape is `before` where that is told, in the shape of what the node gives."""
+        return self.reshaped(name, before, self.output_lengths)
 
-    def reshaped(self, name: Name, before: Extents, after: Extents, lengths: Lengths | None = None) -> Name:
-        """The tensor in another shape, of which all dynamic extents but one must be those of the input, or merge its
-        first, unless `lengths` tells what they follow from.
-        """
-        if tuple(before) == tuple(after) and None not in after:
+    def reshaped(self, name: Name, before: Lengths, after: Lengths) -> Name:
+        """The tensor in another shape; `before`: its shape, as far as that is known."""
+        if len(before) == len(after) and all(map(same, before, after)):
             return name
-        target = [-1 if n is None else n for n in after]
-        old = self.lengths.get(name, ())
-        if target.count(-1) > 1 and lengths is not None and len(old) == len(before):
-            for axis in range(min(len(old), len(lengths))):
-                if target[axis] == -1 and same(old[axis], lengths[axis]) and target.count(-1) > 1:
-                    target[axis] = 0  # as it is in the input
-            merged = [k for k in range(2, len(old) + 1) if same(math.prod(old[:k]), lengths[0])]
-            if target.count(-1) > 1 and target[0] == -1 and merged and 0 not in target:
-                name = self.add("Flatten", name, axis=merged[0])
-                target[0] = 0
-        if target.count(-1) > 1 and lengths is not None:
-            return self.add("Reshape", name, self.extents(lengths))
-        if target.count(-1) > 1:
-            raise self.refuse(f"{before} cannot be brought into {after}: more than one extent follows from the input")
-        return self.add("Reshape", name, ints(*target))
+        kept = [type(n) is not int and k < len(before) and same(n, before[k]) for k, n in enumerate(after)]
+        target: list = [0 if known else n for n, known in zip(after, kept)]  # 0: as it is there
+        dynamic = [k for k, n in enumerate(target) if type(n) is not int]
+        if dynamic:  # -1: what is left, rather an extent that no input has, which had to be computed
+            target[min(dynamic, key=lambda k: target[k] in self.sources)] = -1
+        return self.add("Reshape", name, self.extents(target))
 
     def fresh(self, hint: str) -> Name:
         """A name that no tensor has."""
