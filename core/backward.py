@@ -5,11 +5,12 @@ a node kept as soon as it is used.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from types import SimpleNamespace
 
 from core import storage
 from core.base import MXNetError, as_list
 from core.kernels.formula import OUT
-from core.ops.registry import F, namespace
+from core.ops.registry import F
 from core.tape import Application, Leaf, Scope, state
 
 ZERO = object()  # the gradient of an output of a compiled block that was read where nothing comes back
@@ -204,7 +205,7 @@ def _apply_rule(node: Application, heads: list, stepped: bool = False) -> Sequen
         values = {i: _restore(node, i) for i in node.saved_inputs}
         if node.saved_outputs:
             values[OUT] = _restore_output(node, 0)
-        return op.rule(heads[0], values, node.shapes, namespace(node.attrs), needs)
+        return op.rule(heads[0], values, node.shapes, SimpleNamespace(**node.attrs), needs)
     grads = op.rule(*[_READ[kind](node, i, heads, needs) for kind, i in op.reads])
     return grads if isinstance(grads, (list, tuple)) else (grads,)
 
@@ -218,7 +219,7 @@ _READ = {
         _restore(node, j) if j in node.saved_inputs else None for j in range(i, len(node.parents))
     ],
     "out": lambda node, i, heads, needs: _restore_output(node, i),
-    "attrs": lambda node, i, heads, needs: namespace(node.attrs),
+    "attrs": lambda node, i, heads, needs: SimpleNamespace(**node.attrs),
     "shape": lambda node, i, heads, needs: _shape(node, i),
     "shapes": lambda node, i, heads, needs: [None if s is None else tuple(s) for s in node.shapes],
     "dtype": lambda node, i, heads, needs: node.kinds[i],

@@ -5,7 +5,7 @@ from typing import Any
 from collections.abc import Iterator
 from core.context import Context
 from core.context import cpu as cpu
-from core.ops.registry import Operator
+from core.ops.record import Operator
 from typing import Literal
 from typing import Self
 import numpy as onp

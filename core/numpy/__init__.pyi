@@ -12,7 +12,7 @@ from core.ndarray.ndarray import NDArray as NDArray
 from core.numpy.multiarray import array as array
 from core.numpy.multiarray import empty as empty
 from core.numpy.multiarray import ndarray as ndarray
-from core.ops.registry import Operator
+from core.ops.record import Operator
 from core.ops.shape import normal_axis as normal_axis
 
 F: Any

@@ -14,19 +14,8 @@ from core.kernels import formula as f
 from core.kernels.formula import Expr, Formula, fabs, where
 from core.ops.attributes import Bool, Choice, DType, Float, Scalar
 from core.ops.facts import OnCodes
-from core.ops.registry import (
-    TABLE,
-    F,
-    Operator,
-    composite,
-    gradient,
-    infer,
-    make_pointwise,
-    operator,
-    pointwise,
-    register,
-    specialize,
-)
+from core.ops.pointwise import make_pointwise, pointwise
+from core.ops.registry import TABLE, F, Operator, composite, gradient, infer, operator, register, specialize
 from core.ops.relations import CHOSEN, FIRST, NONE, SAME
 from core.ops.rows import by_rows
 from core.ops.storage_types import DENSE, FIRST_CSR, KEEPS_ZERO, KeepsZero, Kept, Storage, Told

@@ -14,7 +14,8 @@ from core import kernels, resample, storage
 from core.base import MXNetError
 from core.kernels.formula import Expr
 from core.ops.attributes import Bool, Float, Floats, Int, Shape
-from core.ops.registry import F, composite, gradient, operator, pointwise
+from core.ops.pointwise import pointwise
+from core.ops.registry import F, composite, gradient, operator
 from core.ops.values import Device, Gradients, Namespace, Tensor, Value
 
 # Weights of red, green and blue in gray (ITU-R BT.601).

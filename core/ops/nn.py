@@ -11,7 +11,8 @@ from core.dtypes import dtype_name
 from core.kernels.formula import Expr, cbrt, eq, sqrt, where
 from core.ops.attributes import Any_, Bool, Choice, DType, Float, Int, OptBool, OptInt, OptStr, Positive, Shape, Share
 from core.ops.facts import OnCodes
-from core.ops.registry import Bound, F, Operator, composite, gradient, infer, operator, pointwise, specialize, tell
+from core.ops.pointwise import pointwise
+from core.ops.registry import Bound, F, Operator, composite, gradient, infer, operator, specialize, tell
 from core.ops.relations import CONVOLUTION, FIRST
 from core.ops.shape import expect_shape
 from core.ops.storage_types import DENSE_OF_STORED, rows_if_asked

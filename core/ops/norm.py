@@ -11,7 +11,8 @@ from core.kernels.formula import Expr, rsqrt
 from core.kernels.row_program import COLUMN, ROW, WHOLE
 from core.ops.attributes import Bool, Float, Int, OptFloat
 from core.ops.facts import MOVING, OnCodes, not_half
-from core.ops.registry import F, Operator, composite, decompose, gradient, infer, operator, pointwise, specialize
+from core.ops.pointwise import pointwise
+from core.ops.registry import F, Operator, composite, decompose, gradient, infer, operator, specialize
 from core.ops.relations import FIRST
 from core.ops.rows import by_rows, last_axis, row_mean
 from core.ops.shape import expect_shape, normal_axis

@@ -17,7 +17,8 @@ from core.kernels import formula as f
 from core.kernels.formula import Expr, Formula
 from core.ops.attributes import Float, Scalar
 from core.ops.elementwise import BINARY, COMPARISONS, exchanged
-from core.ops.registry import Operator, make_pointwise, pointwise, register
+from core.ops.pointwise import make_pointwise, pointwise
+from core.ops.registry import Operator, register
 from core.ops.values import Tensor
 from core.util import default_float
 

@@ -11,7 +11,8 @@ from core.base import MXNetError
 from core.kernels import formula as f
 from core.kernels.formula import Expr
 from core.ops.attributes import Any_, Bool, BoolType, Float, Floats, FloatType, Int, IntType
-from core.ops.registry import TABLE, F, gradient, operator, pointwise
+from core.ops.pointwise import pointwise
+from core.ops.registry import TABLE, F, gradient, operator
 from core.ops.relations import SAME
 from core.ops.storage_types import DENSE, RowUpdate
 from core.ops.values import Attrs, Gradients, Tensor, Value

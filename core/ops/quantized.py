@@ -19,7 +19,8 @@ from core.kernels.formula import Expr, Formula
 from core.ops.attributes import Bool, Choice, DType, Float, Int, OptBool, OptFloat, OptInt, OptStr, Positive, Shape
 from core.ops.facts import MOVING
 from core.ops.nn import window
-from core.ops.registry import F, Operator, composite, infer, operator, pointwise, takes
+from core.ops.pointwise import pointwise
+from core.ops.registry import F, Operator, composite, infer, operator, takes
 from core.ops.shape import normal_axis
 from core.ops.storage_types import rows_if_asked
 from core.ops.values import Attrs, Input, Tensor, Value

@@ -6,7 +6,8 @@ from core import kernels
 from core.dtypes import dtype_name
 from core.kernels.formula import Expr
 from core.ops.attributes import Bool, Choice, DType, Float, Positive
-from core.ops.registry import F, composite, gradient, infer, operator, pointwise
+from core.ops.pointwise import pointwise
+from core.ops.registry import F, composite, gradient, infer, operator
 from core.ops.relations import FIRST, SAME
 from core.ops.storage_types import FIRST_KEPT, KEEPS_ZERO, Told
 from core.ops.values import Attrs, Gradients, Tensor, Value

@@ -49,7 +49,7 @@ class Symbol:
 
     @classmethod
     def _apply_operator(cls, op: Operator, inputs: list, attrs: dict, out=None):
-        """What operators called on symbols give (`core.ops.registry.Operator`)."""
+        """What operators called on symbols give (`core.ops.record.Operator`)."""
         symbols = [s for s in inputs if s is not None] if op.variadic else {
             slot: s for slot, s in zip(op.inputs, inputs, strict=False) if s is not None
         }  # fmt: skip

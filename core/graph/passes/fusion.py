@@ -16,7 +16,8 @@ from core.graph.rewrite import Made, Rule, Walk
 from core.kernels.contracts.rules import broadcast
 from core.kernels.formula import Expr, Formula, inputs_of, lift, postorder, substitute
 from core.kernels.row_program import COLUMN, ROW, WHOLE, Result, RowProgram, kept
-from core.ops.registry import F, Operator, make_pointwise
+from core.ops.pointwise import make_pointwise
+from core.ops.registry import F, Operator
 
 MOST_OPERANDS = 8  # a kernel with more pointers runs out of registers before it saves memory traffic
 MOST_RESULTS = 4

@@ -15,7 +15,8 @@ SOURCE = '''
 """Operators of an extension."""
 from core.kernels import formula as f
 from core.ops.attributes import Float, Int
-from core.ops.registry import operator, gradient, pointwise, composite, F
+from core.ops.pointwise import pointwise
+from core.ops.registry import operator, gradient, composite, F
 
 
 @pointwise("acid_bump")

@@ -6,6 +6,7 @@ import importlib
 import os
 import re
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from core.graph.ir import Node, Value, Variable
 from core.graph.trace import trace
 from core.name import NameManager, Prefix
 from core.ndarray import NDArray, array
-from core.ops.registry import TABLE, Operator, namespace
+from core.ops.registry import TABLE, Operator
 from core.serialization import load
 from core.symbol import Symbol, graph, infer
 from core.symbol.fixed_lengths import fixed_lengths
@@ -151,7 +152,7 @@ def _special(node: Node) -> tuple[Operator, dict, list]:
     """The operator that a node comes down to under its attributes, with what that one gets, where it converts."""
     op, count = node.op, node.op.special_inputs
     if op.special is not None and (count is None or not any(node.inputs[count:])):
-        special = op.special(namespace(node.attrs))
+        special = op.special(SimpleNamespace(**node.attrs))
         if isinstance(special, tuple) and isinstance(special[0], Operator) and _converts(special[0]):
             return special[0], special[0].parse(special[1]), node.inputs[:count]
     return op, node.attrs, node.inputs
@@ -368,9 +369,9 @@ class _Conversion:
         g.outputs = outputs = [known and (shown(known[0]), known[1]) for known in found]
         g.output_lengths = found[0][0]
         if op.name in CONTROL:
-            made = CONTROL[op.name](g, namespace(attrs), given, self._walker(node))
+            made = CONTROL[op.name](g, SimpleNamespace(**attrs), given, self._walker(node))
         elif op.name in CONVERSIONS:
-            made = CONVERSIONS[op.name](g, namespace(attrs), *(n and g.whole(n) for n in inputs))
+            made = CONVERSIONS[op.name](g, SimpleNamespace(**attrs), *(n and g.whole(n) for n in inputs))
         elif _pointwise.converts_formula(op):
             made = _pointwise.convert_formula(g, op.formula, attrs, inputs)
         elif op.composite:
