@@ -226,19 +226,22 @@ def _hung(gradient, variable):
 
 def _head_gradients(heads, head_grads) -> list:
     if head_grads is None:
-        given = [None] * len(heads)
-    else:
-        given = head_grads if isinstance(head_grads, (list, tuple)) else [head_grads]
+        return [h.ones_like() for h in heads]
+    given = head_grads if isinstance(head_grads, (list, tuple)) else [head_grads]
     if len(given) != len(heads):
         raise ValueError(
             f"{len(heads)} outputs, but {len(given)} gradients in head_grads: one for each, or None for ones"
         )
+    found = []
     for output, gradient in zip(heads, given, strict=True):
-        if gradient is not None and gradient.size != output.size:
+        if gradient is None:
+            gradient = output.ones_like()
+        elif gradient.size != output.size:
             raise MXNetError(
                 f"an output gradient of shape {gradient.shape} does not fit the output, whose shape is {output.shape}"
             )
-    return [h.ones_like() if g is None else g for h, g in zip(heads, given, strict=True)]
+        found.append(gradient)
+    return found
 
 
 class Function:

@@ -4,6 +4,7 @@ a node kept as soon as it is used.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Sequence
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ from core.kernels.formula import OUT
 from core.ops.registry import F
 from core.tape import Application, Leaf, Scope, state
 
+_new = object.__new__
 ZERO = object()  # the gradient of an output of a compiled block that was read where nothing comes back
 
 
@@ -47,15 +49,18 @@ def run(
         _add(sums, entry, g, targets)
     with Scope(create_graph, train_mode):
         nodes = order(roots, sums.reached)
-        compiled = [node for node in nodes if type(node) is not Application]
+        compiled, of_users = [], False  # blocks, and whether there are rules of users
+        for node in nodes:
+            if type(node) is not Application:
+                compiled.append(node)
+            elif node.op.user_rule is not None:
+                of_users = True
         read = _outputs_read(nodes, compiled, given) if compiled else ()
         waiting, alone = None, ()
         if store is not None:
             waiting, alone = _uses(nodes, sums), _read_once(nodes, sums) if compiled else ()
-            if not any([type(node) is Application and node.op.user_rule is not None for node in nodes]):
-                _make_room(
-                    sums.reached.values(), {id(g._data) for _, g in given.values() if g.stype == "default"}, store
-                )
+            if not of_users:
+                _make_room(sums.reached.values(), given, store)
         for node in nodes:
             heads_of = sums.nodes.pop(id(node), None)
             stepped = False  # whether only its states are to move
@@ -139,8 +144,9 @@ def _add(sums: Sums, entry, g, targets) -> None:
 
 def order(roots, reached: dict) -> list[Application]:
     """Nodes such that each one comes before the nodes that its inputs came from; leaves are put into `reached`."""
-    found, seen = [], set()
-    stack = [(r, False) for r in roots]
+    found, seen, stack = [], set(), []
+    for node in roots:
+        stack.append((node, False))
     while stack:
         node, done = stack.pop()
         if done:
@@ -200,32 +206,44 @@ def _apply_rule(node: Application, heads: list, stepped: bool = False) -> Sequen
     user = op.user_rule
     if user is not None:
         return user(heads)
-    needs = [p is not None and not stepped for p in node.parents]
+    needs = []
+    for parent in node.parents:
+        needs.append(parent is not None and not stepped)
     if op.formula is not None:
-        values = {i: _restore(node, i) for i in node.saved_inputs}
+        values = {}
+        for i in node.saved_inputs:
+            values[i] = _restore(node, i)
         if node.saved_outputs:
             values[OUT] = _restore_output(node, 0)
-        return op.rule(heads[0], values, node.shapes, SimpleNamespace(**node.attrs), needs)
-    grads = op.rule(*[_READ[kind](node, i, heads, needs) for kind, i in op.reads])
-    return grads if isinstance(grads, (list, tuple)) else (grads,)
+        return op.rule(heads[0], values, node.shapes, node.attrs, needs)
+    if op.given is None:
+        op.given = _given(tuple(op.reads))
+    grads = op.given(op.rule, node, heads, needs)
+    return grads if type(grads) is list or isinstance(grads, (list, tuple)) else (grads,)
 
 
-# What the parameters of gradient rules stand for (see `core.ops.registry.gradient`).
+# What the parameters of gradient rules stand for (see `core.ops.registry.gradient`), as source.
 _READ = {
-    "head": lambda node, i, heads, needs: heads[i],
-    "heads": lambda node, i, heads, needs: heads,
-    "input": lambda node, i, heads, needs: _restore(node, i) if i in node.saved_inputs else None,
-    "inputs": lambda node, i, heads, needs: [
-        _restore(node, j) if j in node.saved_inputs else None for j in range(i, len(node.parents))
-    ],
-    "out": lambda node, i, heads, needs: _restore_output(node, i),
-    "attrs": lambda node, i, heads, needs: SimpleNamespace(**node.attrs),
-    "shape": lambda node, i, heads, needs: _shape(node, i),
-    "shapes": lambda node, i, heads, needs: [None if s is None else tuple(s) for s in node.shapes],
-    "dtype": lambda node, i, heads, needs: node.kinds[i],
-    "reserve": lambda node, i, heads, needs: node.reserve,
-    "needs": lambda node, i, heads, needs: needs,
+    "head": "heads[{i}]",
+    "heads": "heads",
+    "input": "_restore(node, {i}) if {i} in node.saved_inputs else None",
+    "inputs": "[_restore(node, j) if j in node.saved_inputs else None for j in range({i}, len(node.parents))]",
+    "out": "_restore_output(node, {i})",
+    "attrs": "SimpleNamespace(**node.attrs)",
+    "shape": "_shape(node, {i})",
+    "shapes": "[None if s is None else tuple(s) for s in node.shapes]",
+    "dtype": "node.kinds[{i}]",
+    "reserve": "node.reserve",
+    "needs": "needs",
 }
+
+
+@functools.cache
+def _given(reads: tuple[tuple[str, int], ...]) -> Callable:
+    """The function of (rule, node, heads, needs) that calls the rule with what it reads."""
+    read = ", ".join(_READ[kind].format(i=i) for kind, i in reads)
+    scope = {f.__name__: f for f in (_restore, _restore_output, _shape, SimpleNamespace)}
+    return eval(f"lambda rule, node, heads, needs: rule({read})", scope)
 
 
 def _shape(node: Application, i: int) -> tuple | None:
@@ -266,7 +284,11 @@ def _restore(node: Application, i: int):
     tensor, version, entry, kind, ctx, array = node.saved_inputs[i]
     if tensor is None:
         return remade(array)
-    if _changed(tensor, version) and node.op.inputs[min(i, len(node.op.inputs) - 1)] not in node.op.mutates:
+    if (
+        tensor._version != version
+        and _changed(tensor, version)
+        and node.op.inputs[min(i, len(node.op.inputs) - 1)] not in node.op.mutates
+    ):
         raise MXNetError(
             f"an input of {node.op.name} was changed in place after it was used, but its value is needed for the "
             "gradient; write to a copy, or outside of record() after backward()"
@@ -285,13 +307,13 @@ def _changed(tensor, version: int) -> bool:
 
 def _restore_output(node: Application, k: int):
     tensor, version, ctx = node.saved_outputs[k]
-    if _changed(tensor, version):
+    if tensor._version != version and _changed(tensor, version):
         raise MXNetError(
             f"the result of {node.op.name} was changed in place, but its value is needed for the gradient; write to a "
             "copy"
         )
-    restored = node.kind._wrap(tensor, ctx)
-    restored._entry = (node, k)
+    restored = _new(node.kind._dense_kind)
+    restored._data, restored._ctx, restored._entry = tensor, ctx, (node, k)
     return restored
 
 
@@ -299,26 +321,33 @@ def _restore_output(node: Application, k: int):
 # Gradients where users read them
 
 
-def _make_room(leaves: Collection[Leaf], given: set[int], vacated: list[Leaf]) -> None:
+def _make_room(leaves: Collection[Leaf], given: dict[tuple, tuple], vacated: list[Leaf]) -> None:
     """Has gradients that are to be overwritten give their memory back; their marked arrays are put into `vacated`.
 
     Trainers and parameters hold those, whose values nobody asks for until the pass is over: hooks, which might, keep
-    them, and so does a head that they are (`given`: ids of the tensors of those).
+    them, and so does a head that they are (`given`: (entry, gradient) of each head).
     """
-    if len(leaves) > 1 and len({id(leaf.grad) for leaf in leaves}) < len(leaves):  # two write to one
-        return
+    large = []
     for leaf in leaves:
         grad = leaf.grad
         if leaf.req == "write" and leaf.hook is None and grad is not None and grad.stype == "default":
-            if id(grad._data) not in given:
-                leaf.vacant = storage.vacate(grad)
-                if leaf.vacant is not None:
-                    vacated.append(leaf)
+            if storage.is_large(grad._data):
+                large.append(leaf)
+    if not large or len({id(leaf.grad) for leaf in leaves}) < len(leaves):  # two write to one
+        return
+    heads = {id(g._data) for _, g in given.values() if g.stype == "default"}
+    for leaf in large:
+        if id(leaf.grad._data) not in heads:
+            leaf.vacant = storage.vacate(leaf.grad)
+            if leaf.vacant is not None:
+                vacated.append(leaf)
 
 
 def _uses(nodes: Sequence[Application], sums: Sums) -> dict[int, int]:
     """How often each array whose hook waits for its gradient is read; nothing where no array has a hook."""
-    sums.hooks = {leaf.hook: None for leaf in sums.reached.values() if leaf.hook is not None}
+    for leaf in sums.reached.values():
+        if leaf.hook is not None:
+            sums.hooks[leaf.hook] = None
     if not sums.hooks:
         return {}
     for hook in sums.hooks:

@@ -185,6 +185,11 @@ def same_memory(a: Tensor, b: Tensor) -> bool:
     return a.untyped_storage()._cdata == b.untyped_storage()._cdata
 
 
+def is_large(tensor: Tensor) -> bool:
+    """Whether a copy takes longer than to find out whether one is needed (see `vacate`)."""
+    return tensor.nbytes >= _WORTH_ASKING
+
+
 def vacate(array) -> tuple | None:
     """Takes the memory of a large array's tensor away, if that goes unseen, and gives what `settled` is to make again.
 
@@ -192,7 +197,7 @@ def vacate(array) -> tuple | None:
     it gets a tensor again the array cannot be read.
     """
     tensor = array._data
-    if tensor.nbytes < _WORTH_ASKING or not tensor.is_cpu or sys.getrefcount(tensor) > _HELD_ONCE:
+    if not tensor.is_cpu or sys.getrefcount(tensor) > _HELD_ONCE:
         return None
     if tensor._base is not None or not tensor.is_contiguous() or not _is_plain(tensor):
         return None
@@ -225,7 +230,7 @@ def take_over(target: Tensor, holder: tuple, others: Iterable[tuple] = ()) -> bo
     written to. Memory that others use as well is shared until one of them writes. Not where a view of `target` is left,
     or another library looks into either memory. others: holders of arrays that are about to be taken over, too.
     """
-    if target.nbytes < _WORTH_ASKING or target._base is not None or not _is_plain(target):
+    if not is_large(target) or target._base is not None or not _is_plain(target):
         return False
     source = holder[-1]._data
     if source.dtype is not target.dtype or source.device != target.device or source.shape != target.shape:

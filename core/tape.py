@@ -19,6 +19,7 @@ class _State(threading.local):
         self.recording = self.training = False
         self.pausing = False  # whether this is a pause() inside of a record()
         self.tracer = None
+        self.thread = threading.get_ident()
 
 
 state = _State()
@@ -28,8 +29,13 @@ busy: set[int] = set()
 
 def engage(recording: bool, tracer) -> None:
     """Sets whether this thread records, and what it traces for (None: nothing)."""
-    state.recording, state.tracer = recording, tracer
-    (busy.add if recording or tracer is not None else busy.discard)(threading.get_ident())
+    _engage(state.__dict__, recording, tracer)
+
+
+def _engage(now: dict, recording: bool, tracer) -> None:
+    """`engage` for the thread whose state `now` is: to look it up takes longer than the rest."""
+    now["recording"], now["tracer"] = recording, tracer
+    (busy.add if recording or tracer is not None else busy.discard)(now["thread"])
 
 
 class Scope:
@@ -46,7 +52,7 @@ class Scope:
         if wanted is not None:
             now["pausing"] = not wanted and (recording or pausing)
             if wanted is not recording:
-                engage(wanted, now["tracer"])
+                _engage(now, wanted, now["tracer"])
         if self._training is not None:
             now["training"] = self._training
         return self
@@ -55,7 +61,7 @@ class Scope:
         now = state.__dict__
         recording, now["training"], now["pausing"] = self._before
         if self._recording is not None and recording is not now["recording"]:
-            engage(recording, now["tracer"])
+            _engage(now, recording, now["tracer"])
 
 
 class untraced:
@@ -131,17 +137,17 @@ def attach(op: Operator, attrs: dict, inputs: Sequence, outputs: Sequence, reser
         shapes.append(None if x is None else x._data.shape)
     node.kinds = [None if x is None else x.dtype for x in inputs] if wants_kinds else None
     node.outputs = [storage.like(o._data) for o in outputs] if op.count_heads else [None] * len(outputs)
-    node.saved_inputs, node.saved_outputs = {}, {}
+    node.saved_inputs, node.saved_outputs, elsewhere = {}, {}, storage.writable_elsewhere
     for i in kept_inputs:
-        x = inputs[i]
+        x, entry = inputs[i], parents[i]
         if x is not None:
-            if type(x._entry) is Leaf and x._entry.source is not None:
-                node.saved_inputs[i] = (None, 0, x._entry, type(x), x._ctx, x)
+            if type(entry) is Leaf and entry.source is not None:
+                node.saved_inputs[i] = (None, 0, entry, type(x), x._ctx, x)
                 continue
-            tensor = storage.safe_to_keep(x._data) if storage.writable_elsewhere else x._data
-            node.saved_inputs[i] = (tensor, tensor._version, x._entry, type(x), x._ctx, x)
+            tensor = storage.safe_to_keep(x._data) if elsewhere else x._data
+            node.saved_inputs[i] = (tensor, tensor._version, entry, type(x), x._ctx, x)
     for k in kept_outputs:
-        tensor = storage.safe_to_keep(outputs[k]._data) if storage.writable_elsewhere else outputs[k]._data
+        tensor = storage.safe_to_keep(outputs[k]._data) if elsewhere else outputs[k]._data
         node.saved_outputs[k] = (tensor, tensor._version, outputs[k]._ctx)
     for k, o in enumerate(outputs):
         o._entry = (node, k)
@@ -151,7 +157,7 @@ def attach_rule(op: Operator, attrs: dict, inputs: Sequence, output, rule: Calla
     """Puts one application on the tape whose gradients `rule(output gradient)` gives: it has what it reads."""
     node = Application()
     node.op = copy.copy(op)
-    node.op.rule, node.op.reads, node.op.formula = rule, [("head", 0)], None
+    node.op.rule, node.op.reads, node.op.given, node.op.formula = rule, [("head", 0)], None, None
     node.attrs, node.kind, node.reserve, node.kinds = attrs, type(inputs[0])._dense_kind, None, None
     node.parents = [x._entry for x in inputs]
     node.shapes, node.outputs = [x.shape for x in inputs], [None]

@@ -30,6 +30,7 @@ from core.kernels.dispatch import (
 )
 from core.kernels.formula_kernels import formula_kernel as formula_kernel
 from core.kernels.formula_kernels import inline as inline
+from core.kernels.formula_kernels import pointwise_of_first_type as pointwise_of_first_type
 from core.kernels.formula_kernels import pointwise_of_one_type as pointwise_of_one_type
 
 if TYPE_CHECKING:

@@ -118,6 +118,34 @@ def pointwise_of_one_type(
     return (one if count == 1 else two), bind
 
 
+def pointwise_of_first_type(formula: Formula) -> Function:
+    """The shortest way to the kernel of a formula whose result has the type of the first operand, as a gradient's has.
+
+    A function of (tensors..., attributes by name).
+    """
+    names = formula.attrs
+
+    class Kernels(dict[torch.dtype, Callable[..., Tensor]]):
+        """The CPU's kernels by dtype, made when they are first asked for."""
+
+        def __missing__(self, dtype: torch.dtype) -> Function:
+            function: Function = _cpu()._compiled(formula, dtype)
+            self[dtype] = function
+            return function
+
+    on_cpu = Kernels()
+
+    def forward(*tensors: Tensor, **attrs: Any) -> Tensor:
+        first = tensors[0]
+        kind = first.dtype
+        if first.is_cpu and state.forced is None:
+            y = on_cpu[kind](*tensors, *map(attrs.__getitem__, names)) if names else on_cpu[kind](*tensors)
+            return y if y.dtype is kind else y.to(kind)
+        return pointwise(formula, tensors, [attrs[n] for n in names], kind)
+
+    return forward
+
+
 def _of_type(formula: Formula, dtype: torch.dtype) -> Function:
     """The CPU's kernel for operands, and a result, of `dtype`, whether attributes are whole numbers or not."""
     operands = [torch.ones(2, dtype=dtype)] * len(formula.inputs)

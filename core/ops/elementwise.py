@@ -508,7 +508,7 @@ def _flat_on_integers(op: Operator) -> None:
     rule = op.rule
 
     def guarded(
-        head: Value, values: dict[int, Value], shapes: Sequence[Any], attrs: Namespace, needs: Sequence[bool]
+        head: Value, values: dict[int, Value], shapes: Sequence[Any], attrs: Attrs, needs: Sequence[bool]
     ) -> list[Value | None]:
         if rule is None or "int" in dtype_name(head.dtype):
             return [None] * len(needs)

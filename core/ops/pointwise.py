@@ -13,7 +13,7 @@ from core.ops import attributes
 from core.ops.record import REQUIRED, Operator
 from core.ops.registry import TABLE, F, register
 from core.ops.relations import BROADCAST, NONE, SAME
-from core.ops.values import Dtype, Namespace, Tensor, Value
+from core.ops.values import Attrs, Dtype, Tensor, Value
 
 _DTYPE_OF = attrgetter("dtype")
 
@@ -80,9 +80,7 @@ def make_pointwise(
         if names:
             op.special = bind
     elif dtype == "first":
-
-        def forward(*tensors: Tensor, **attrs: Any) -> Tensor:
-            return kernel(formula, tensors, [attrs[a] for a in names], tensors[0].dtype)
+        forward = kernels.pointwise_of_first_type(formula)
     else:
         rule = dtype if callable(dtype) else lambda *dtypes: (None, dtype)
 
@@ -141,20 +139,26 @@ def _derive(op: Operator, formula: Formula) -> None:
         return sorted(reads - {GRADIENT})
 
     def rule(
-        head: Value, values: dict[int, Value], shapes: Sequence[Any], attrs: Namespace, needs: Sequence[bool]
+        head: Value, values: dict[int, Value], shapes: Sequence[Any], attrs: Attrs, needs: Sequence[bool]
     ) -> list[Value | None]:
         gradients: list[Value | None] = []
         for k in range(count):
-            found = gradient_operator(k) if needs[k] else None
+            found = None
+            if needs[k]:
+                found = derived[k] if k in derived else gradient_operator(k)
             if found is None:
                 gradients.append(None)
                 continue
             derivative, reads = found
-            if derivative is None:
-                g = head
-            else:
-                operands = [head if r == GRADIENT else values[r] for r in reads]
-                g = derivative(*operands, **{a: getattr(attrs, a) for a in derivative.attrs})
+            g = head
+            if derivative is not None:
+                operands = []
+                for r in reads:
+                    operands.append(head if r == GRADIENT else values[r])
+                if derivative.attrs:
+                    g = derivative(*operands, **{a: attrs[a] for a in derivative.attrs})
+                else:
+                    g = derivative(*operands)
             gradients.append(g if g.shape == shapes[k] else F._sum_to(g, shape=shapes[k]))
         return gradients
 

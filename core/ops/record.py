@@ -100,7 +100,8 @@ class Operator(Facts):
         self.operands_read: Callable[[], list[int]] | None = None  # of a pointwise operator: what its rule reads
         self.count_heads = callable(outputs) or outputs > 1  # the rule sees several heads, zeros where none came
         self._kept: tuple[Any, ...] | None = None
-        self.reads: list[tuple[str, int]] = []
+        self.reads: list[tuple[str, int]] = []  # what the rule is given (see `gradient`)
+        self.given: Callable[..., Any] | None = None  # calls the rule with that; made by `core.backward`
         self.takes: Callable[..., Any] | None = None  # names of the inputs that it has under some attributes
         self.infer: Callable[..., Any] | None = None  # fills in the shapes of parameters: infer(shapes, attrs)
         self.launchers: dict[type, Callable[..., Any]] = {}  # by the class of the first array (see `core.dispatch`)
@@ -180,7 +181,11 @@ class Operator(Facts):
 
     def typed(self, *inputs: Any, **attrs: Any) -> Value:
         """Applies the operator with all its attributes, which are of the right types already: for gradient rules."""
-        return self._owner(inputs)._apply_operator(self, list(inputs), attrs, None)
+        try:
+            apply = inputs[0]._apply_operator
+        except (AttributeError, IndexError):  # left out, or wrong
+            apply = self._owner(inputs)._apply_operator
+        return apply(self, list(inputs), attrs, None)
 
     def _launcher(self, inputs: Sequence[Any]) -> Callable[..., Any]:
         """The function that applies the operator to values of the kind of the first input."""

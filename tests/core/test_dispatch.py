@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import sys
 from collections.abc import Callable
@@ -50,6 +51,29 @@ def test_few_python_calls_lead_to_a_kernel(name, recording, monkeypatch):
         made = calls(lambda: function(x))
     wrapper = function.__name__ == "<lambda>"
     assert len(made) - wrapper <= (recorded if recording else eager), made
+
+
+# function of an array: the most Python calls from `backward` to the gradient that the user reads
+BACKWARD = {
+    "relu": (nd.relu, 30),
+    "x * x": (lambda x: x * x, 37),
+    "x * 2": (lambda x: x * 2.0, 29),
+    "sum": (lambda x: x.sum(axis=1), 37),
+    "softmax": (nd.softmax, 35),
+}
+
+
+@pytest.mark.parametrize("name", BACKWARD)
+def test_few_python_calls_lead_to_a_gradient(name):
+    function, most = BACKWARD[name]
+    x = nd.ones((2, 3))
+    x.attach_grad()
+    for _ in range(2):  # what is remembered is remembered
+        with autograd.record():
+            y = function(x)
+        head = y.ones_like()
+        made = calls(functools.partial(y.backward, head))
+    assert len(made) <= most, made
 
 
 def test_gradients_that_read_the_result_take_the_fast_path():

@@ -11,9 +11,12 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from core.kernels.cpu._direct import direct
 from core.kernels.formula import REDUCTIONS, Expr, is_const, literal, postorder
 
 aten = torch.ops.aten
+_threshold_backward = direct(aten.threshold_backward.default)
+_threshold_backward_to = direct(aten.threshold_backward.grad_input)
 FULL = (torch.float32, torch.float64)
 COMPARISONS = {"eq": torch.eq, "ne": torch.ne, "lt": torch.lt, "le": torch.le, "gt": torch.gt, "ge": torch.ge}
 
@@ -190,7 +193,7 @@ def _only_where(compare: Callable, a, b, x: torch.Tensor) -> torch.Tensor:
     """`x` where `compare(a, b)`, else 0: by vectors, where `torch.where` branches for each element."""
     if x.dtype not in FULL:
         return torch.where(compare(a, b), x, 0)
-    return aten.threshold_backward.default(x, compare(a, b, out=x.new_empty(0)), 0)
+    return _threshold_backward(x, compare(a, b, out=x.new_empty(0)), 0)
 
 
 def _only_true(mask: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
@@ -207,15 +210,15 @@ def _only_elsewhere(compare: Callable, a, b, x: torch.Tensor) -> torch.Tensor:
     """0 where `compare(a, b)`, else `x`."""
     if x.dtype not in FULL:
         return torch.where(compare(a, b), 0, x)
-    return aten.threshold_backward.default(x, compare(a, b, out=x.new_empty(0)).neg_(), -0.5)
+    return _threshold_backward(x, compare(a, b, out=x.new_empty(0)).neg_(), -0.5)
 
 
 def only_inside(data: torch.Tensor, low: float, high: float, x: torch.Tensor) -> torch.Tensor:
     """`x` where `data` is neither below `low` nor above `high`, NaN included, else 0."""
     if x.dtype not in FULL:
         return torch.where((data > high) | (data < low), 0, x)
-    above = aten.threshold_backward.default(x, data, _next_below(low, data.dtype))
-    return aten.threshold_backward.grad_input(above, data.neg(), _next_below(-high, data.dtype), grad_input=above)
+    above = _threshold_backward(x, data, _next_below(low, data.dtype))
+    return _threshold_backward_to(above, data.neg(), _next_below(-high, data.dtype), grad_input=above)
 
 
 @functools.lru_cache(64)

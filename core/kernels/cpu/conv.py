@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 
 from core.kernels.cpu import _winograd
+from core.kernels.cpu._direct import direct
 from core.kernels.cpu._onednn import ENDINGS, finish, multiplies_quantized, onednn, packs, quantized
 from core.kernels.epilogue import check_activation
 from core.kernels.layout import CHANNELS_LAST, memory_format
 
-aten = torch.ops.aten
+_convolution_backward = direct(torch.ops.aten.convolution_backward.default)
 Ints = tuple[int, ...]
 
 
@@ -147,9 +148,7 @@ def _both_channels_last(x: Tensor, y: Tensor) -> bool:
 
 
 def _backward(dy, x, w, stride, dilate, pad, groups, wanted):
-    return aten.convolution_backward.default(
-        dy, x, w, None, stride, pad, dilate, False, (0,) * len(stride), groups, wanted
-    )
+    return _convolution_backward(dy, x, w, None, stride, pad, dilate, False, (0,) * len(stride), groups, wanted)
 
 
 def _without_channels(x, w, b, stride, dilate, pad):

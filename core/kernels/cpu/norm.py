@@ -7,11 +7,15 @@ import math
 import torch
 from torch import Tensor
 
+from core.kernels.cpu._direct import direct
 from core.kernels.cpu._half import HALF
 from core.kernels.layout import laid_out_as
 from core.kernels.precision import wide_type
 
 aten = torch.ops.aten
+_batch_norm_backward = direct(aten.native_batch_norm_backward.default)
+_layer_norm_backward = direct(aten.native_layer_norm_backward.default)
+_group_norm_backward = direct(aten.native_group_norm_backward.default)
 
 
 def batch_norm(
@@ -85,7 +89,7 @@ def layer_norm_grad(
     scale, shift = _affine_for_grad(x, gamma, size)
     # ATen adds up the parameters' gradients in the dtype of x: a bfloat16 sum over 8,192 rows was off by 87 %.
     stat = wide_type(x.dtype)
-    dx, dgamma, dbeta = aten.native_layer_norm_backward.default(
+    dx, dgamma, dbeta = _layer_norm_backward(
         _to_last(dy.to(stat), axis).contiguous(),  # ATen reads the rows as if they were contiguous
         _to_last(x.to(stat), axis).contiguous(),
         [size],
@@ -122,7 +126,7 @@ def group_norm_grad(
         return _no_grads(x, gamma, c)
     scale, _ = _affine_for_grad(x, gamma, c)
     x = _dense(x)
-    dx, dgamma, dbeta = aten.native_group_norm_backward.default(
+    dx, dgamma, dbeta = _group_norm_backward(
         laid_out_as(x, dy), x, mean, rstd, scale, n, c, math.prod(x.shape[2:]), num_groups, [True] * 3
     )
     return dx, _like_gamma(dgamma, gamma), _like_gamma(dbeta, gamma)
@@ -132,7 +136,7 @@ def _batch_norm_grad(dy, x, gamma, running_mean, running_var, mean, rstd, traini
     if x.numel() == 0:
         return _no_grads(x, gamma, x.shape[axis])
     rows = _channels_second(x, axis)
-    dx, dgamma, dbeta = aten.native_batch_norm_backward.default(
+    dx, dgamma, dbeta = _batch_norm_backward(
         laid_out_as(rows, _channels_second(dy, axis)),
         rows,
         _affine_for_grad(x, gamma, x.shape[axis])[0],

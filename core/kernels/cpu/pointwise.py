@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from core import storage
+from core.kernels.cpu._direct import direct
 from core.kernels.cpu._half import HALF
 from core.kernels.cpu._quantized import quantized, scaled_quantized, summed_quantized
 from core.kernels.cpu._steps import COMPARISONS, INFIX, SCOPE, call, lowered, only_inside, steps
@@ -20,19 +21,22 @@ from core.kernels.row_program import COLUMN, ROW, WHOLE, Result, RowProgram
 
 aten = torch.ops.aten
 _bindings = torch._C._nn  # those of ATen's operators that stand apart in Python: a call without comparing signatures
+_threshold_backward, _gelu_backward = direct(aten.threshold_backward.default), direct(aten.gelu_backward.default)
+_softplus_backward, _elu_backward = direct(aten.softplus_backward.default), direct(aten.elu_backward.default)
+_leaky_relu_backward = direct(aten.leaky_relu_backward.default)
 
 # formula name -> function of (operands..., attributes...) in the formula's order
 FAST: dict[str, Callable] = {
     "relu": torch.relu,
-    "relu_grad0": lambda dy, out: aten.threshold_backward.default(dy, out, 0),
+    "relu_grad0": lambda dy, out: _threshold_backward(dy, out, 0),
     "sigmoid": torch.sigmoid,
-    "sigmoid_grad0": lambda dy, out: aten.sigmoid_backward.default(dy, out),
+    "sigmoid_grad0": direct(aten.sigmoid_backward.default),
     "tanh": torch.tanh,
-    "tanh_grad0": lambda dy, out: aten.tanh_backward.default(dy, out),
+    "tanh_grad0": direct(aten.tanh_backward.default),
     "gelu": _bindings.gelu,
-    "gelu_grad0": lambda dy, x: aten.gelu_backward.default(dy, x),
-    "gelu_tanh": lambda x: aten.gelu.default(x, approximate="tanh"),
-    "gelu_tanh_grad0": lambda dy, x: aten.gelu_backward.default(dy, x, approximate="tanh"),
+    "gelu_grad0": direct(aten.gelu_backward.default),
+    "gelu_tanh": lambda x: _bindings.gelu(x, approximate="tanh"),
+    "gelu_tanh_grad0": lambda dy, x: _gelu_backward(dy, x, approximate="tanh"),
     "silu": _bindings.silu,
     "hard_swish": _bindings.hardswish,
     "hard_gate": _bindings.hardsigmoid,
@@ -40,11 +44,11 @@ FAST: dict[str, Callable] = {
     "scaled": lambda x, scale, shift: torch.addcmul(shift, x, scale),
     "softplus": _bindings.softplus,
     "softrelu": _bindings.softplus,
-    "softrelu_grad0": lambda dy, x: aten.softplus_backward.default(dy, x, 1, 20),
+    "softrelu_grad0": lambda dy, x: _softplus_backward(dy, x, 1, 20),
     "leaky_relu": _bindings.leaky_relu,
-    "leaky_relu_grad0": lambda dy, x, slope: aten.leaky_relu_backward.default(dy, x, slope, False),
+    "leaky_relu_grad0": lambda dy, x, slope: _leaky_relu_backward(dy, x, slope, False),
     "elu": _bindings.elu,
-    "elu_grad0": lambda dy, x, out, slope: aten.elu_backward.default(dy, slope, 1, 1, True, out),
+    "elu_grad0": lambda dy, x, out, slope: _elu_backward(dy, slope, 1, 1, True, out),
     "square": torch.square,
     "clip": torch.clamp,
     "codes": quantized,

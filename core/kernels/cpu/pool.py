@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from core.base import MXNetError
+from core.kernels.cpu._direct import direct
 from core.kernels.layout import memory_format
 
 aten, quantized = torch.ops.aten, torch.ops.quantized
@@ -157,7 +158,7 @@ def _aten_extent(ceil: bool, size: int, kernel: int, stride: int, lo: int, out: 
 
 @functools.cache
 def _aten(ndim: int, name: str):
-    return getattr(aten, name.format(max(ndim, 2))).default
+    return direct(getattr(aten, name.format(max(ndim, 2))).default)
 
 
 def _unsqueeze(t: Tensor) -> Tensor:
