@@ -302,15 +302,18 @@ def test_norms_are_those_of_all_parts(stage, small_units):
 
 
 def bert(rank, stage, parts=1):
+    """With its three heads; that of masked words has the matrix of the words."""
     import gluonnlp as nlp
 
     mx.random.seed(rank)
-    net = nlp.model.BERTEncoder(
-        units=16, hidden_size=32, num_layers=2, num_heads=2, max_length=8, dropout=0.0, prefix="b_"
+    encoder = nlp.model.BERTEncoder(
+        units=16, hidden_size=32, num_layers=2, num_heads=2, max_length=8, dropout=0.0, prefix="e_"
     )
+    net = nlp.model.BERTModel(encoder, 19, 2, units=16, embed_size=16, prefix="b_")
     net.initialize(mx.init.Xavier())
-    x = nd.array(np.random.RandomState(0).standard_normal((4, 8, 16)))
-    return learn(rank, stage, net, x, parts)
+    numbers = np.random.RandomState(0)
+    ids, types, masked = (nd.array(numbers.randint(0, n, (4, k))) for n, k in ((19, 8), (2, 8), (8, 2)))
+    return learn(rank, stage, net, [ids, types, nd.array([8, 5, 7, 3]), masked], parts)
 
 
 def resnet(rank, stage, parts=1):
@@ -321,10 +324,10 @@ def resnet(rank, stage, parts=1):
     net.initialize(mx.init.Xavier())
     x = nd.array(np.random.RandomState(0).standard_normal((4, 3, 16, 16)))
     net(x)
-    return learn(rank, stage, net, x, parts)
+    return learn(rank, stage, net, [x], parts)
 
 
-def learn(rank, stage, net, x, parts):
+def learn(rank, stage, net, inputs, parts):
     """Weights after three steps; without a stage in one process, which adds the gradients of all parts up."""
     count = communication.size() * parts
     kind = {"kvstore": "dist_sharded", "stage": stage} if stage else {"kvstore": None}
@@ -335,8 +338,8 @@ def learn(rank, stage, net, x, parts):
     for _ in range(3):
         for part in range(parts):
             with autograd.record():
-                out = net(x[rank + part :: count])
-                loss = ((out[0] if isinstance(out, (list, tuple)) else out) ** 2).mean()
+                out = net(*[x[rank + part :: count] for x in inputs])
+                loss = sum((one**2).mean() for one in (out if isinstance(out, (list, tuple)) else [out]))
             loss.backward()
         trainer.step(count)
         if parts > 1:
