@@ -346,6 +346,12 @@ def from_numpy(array: np.ndarray, dtype=None, ctx=None, copy: bool = True) -> Te
     return tensor.to(device=where, dtype=wanted)
 
 
+def of_own(array: np.ndarray, ctx) -> Tensor:
+    """A tensor of a NumPy array of numbers in order that nobody else keeps: on the CPU it is the same memory."""
+    tensor = torch.from_numpy(array)
+    return tensor.to(device(ctx)) if ctx.device_type == "gpu" else tensor
+
+
 def _numbers_of(array: np.ndarray, dtype) -> np.ndarray:
     """Objects and words as numbers, as NumPy converts them to a dtype: None is not a number. TypeError for others."""
     name = "float32" if dtype is None else NAMES[torch_dtype(dtype)]

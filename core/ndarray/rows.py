@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as onp
@@ -55,6 +55,14 @@ def set_rows(array_: SparseArray, rows: Array, values: Array) -> None:
     autograd.written(target)
 
 
+def rows_of_each(arrays: Sequence[SparseArray], rows: Array) -> list[Value]:
+    """`rows_of` each of several arrays that have as many rows."""
+    if any([one.stype != "default" for one in arrays]) or not rows.size:
+        return [rows_of(one, rows) for one in arrays]
+    numbers = kernels.index.clipped(rows._data, len(arrays[0]))
+    return [wrap(kernels.index.take(one._data, numbers, 0), one._ctx) for one in arrays]
+
+
 def _dense(array_: SparseArray) -> Array:
     """What holds the rows: the array, or the rows that it stores."""
     return array_.data if array_.stype == "row_sparse" else array_
@@ -64,14 +72,20 @@ def distinct(numbers_: Numbers) -> Numbers:
     """The different numbers of an array, ascending."""
     ascending = numbers_.flatten()
     ascending.sort()
-    first = onp.ones(ascending.size, bool)
+    first = onp.empty(ascending.size, bool)
+    first[:1] = True
     onp.not_equal(ascending[1:], ascending[:-1], out=first[1:])
     return ascending[first]
 
 
 def row_index(values: Any, ctx: Context) -> Array:
     """Numbers of rows as an int64 array of its own."""
-    return wrap(storage.from_numpy(onp.array(plain(values), onp.int64), None, ctx, copy=False), ctx)
+    return own_index(onp.array(plain(values), onp.int64), ctx)
+
+
+def own_index(values: Numbers, ctx: Context) -> Array:
+    """Numbers of rows, int64, that nobody else keeps, as an array."""
+    return wrap(storage.of_own(values, ctx), ctx)
 
 
 def on_host(indices: Array) -> Numbers:

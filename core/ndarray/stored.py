@@ -15,7 +15,7 @@ from core.autograd import is_recording, pause
 from core.context import Context
 from core.dtypes import dtype_name
 from core.ndarray.ndarray import NDArray, array
-from core.ndarray.rows import distinct, on_host, row_index, rows_of, wrap
+from core.ndarray.rows import distinct, on_host, own_index, row_index, rows_of, wrap
 from core.ndarray.sparse import RowSparseNDArray
 from core.ops.registry import TABLE, F, Operator, gradients_through, tell
 from core.ops.values import Array, Attrs, Gradients, SparseArray, Value
@@ -70,9 +70,9 @@ def lookup_gradient(head: Array, data: Array, shape: tuple[int, ...]) -> Value:
     if stored.size and (stored[0] < 0 or stored[-1] >= shape[0]):
         named = named.clip(0, shape[0] - 1)
         stored = distinct(named)
-    where = row_index(stored.searchsorted(named), head._ctx)
+    where = own_index(stored.searchsorted(named), head._ctx)
     rows = kernels.index.embedding_grad(head._data, where._data, (len(stored), *shape[1:]))
-    return _by_rows((wrap(rows, head._ctx), row_index(stored, head._ctx)), shape, head._ctx)
+    return _by_rows((wrap(rows, head._ctx), own_index(stored, head._ctx)), shape, head._ctx)
 
 
 def keep_zeros(op: Operator, array_: SparseArray, attrs: Attrs) -> Value:

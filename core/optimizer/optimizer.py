@@ -7,7 +7,7 @@ import warnings
 from core import ndarray as nd
 from core.base import MXNetError, NotAnArray, nearest
 from core.dtypes import HALF, dtype_name
-from core.ndarray.rows import rows_of, set_rows
+from core.ndarray.rows import rows_of_each, set_rows
 from core.signatures import unknown_keyword
 from core.util import is_np_array
 
@@ -227,11 +227,13 @@ class Optimizer:
             if dense is not weight:
                 dense.copyto(weight)
         elif len(grad.indices):
-            rows = grad.indices
-            part, parts = rows_of(weight, rows), _each(lambda array: rows_of(array, rows), state)
-            self._rule(part, grad.data, parts, lr, wd, t)
-            set_rows(weight, rows, part)
-            _each(lambda array, changed: set_rows(array, rows, changed), state, parts)
+            rows, arrays = grad.indices, [weight]
+            _each(arrays.append, state)
+            values = rows_of_each(arrays, rows)
+            parts = iter(values[1:])
+            self._rule(values[0], grad.data, _each(lambda _: next(parts), state), lr, wd, t)
+            for array, changed in zip(arrays, values):
+                set_rows(array, rows, changed)
 
     def _update_master(self, index, weight, grad, state):
         """Updates the master copy like any float32 weight, and rounds it."""

@@ -240,13 +240,13 @@ def written(count: int) -> Callable:
     return work
 
 
-def lookup(sparse: bool) -> Measure:
-    """A step of SGD on 32 rows of 16 columns."""
+def lookup(sparse: bool, optimizer: str) -> Measure:
+    """A step on 32 rows of 16 columns."""
 
     def measure(words: int) -> Callable:
         net = gluon.nn.Embedding(words, 16, sparse_grad=sparse)
         net.initialize()
-        trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+        trainer = gluon.Trainer(net.collect_params(), optimizer, {"learning_rate": 0.1})
         ids = nd.array(np.random.RandomState(0).randint(0, words, 32))
 
         def work():
@@ -315,15 +315,18 @@ COSTS = {
         Cost("box_nms", 1.5, (10_000, 30_000, 100_000), suppression, bar=1),
         Cost("bind", 1, (1_000, 10_000, 40_000), bind),
         Cost("step", 1, (1_000, 10_000), step),
-        Cost(
-            "sparse_embedding",
-            1,
-            (1_000, 10_000, 100_000, 1_000_000),
-            lookup(True),
-            bar=1,
-            reference=lookup(False),
-            since=10_000,
-        ),
+        *[
+            Cost(
+                name,
+                1,
+                (1_000, 10_000, 100_000, 1_000_000),
+                lookup(True, optimizer),
+                bar=1,
+                reference=lookup(False, optimizer),
+                since=10_000,
+            )
+            for name, optimizer in (("sparse_embedding", "sgd"), ("sparse_embedding_adam", "adam"))
+        ],
         Cost("vocab", 1, (10_000, 100_000, 1_000_000), vocabulary, bar=1),
         Cost("vocab_to_json", 1, (10_000, 100_000, 1_000_000), vocabulary_json, bar=1),
         Cost("vocab_from_json", 1, (10_000, 100_000, 1_000_000), vocabulary_from_json, bar=1),
