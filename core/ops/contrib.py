@@ -31,7 +31,11 @@ def arange_like(
     place = F._arange_like(data, length=math.prod(shape))
     if repeat > 1:
         place = F.floor(place / float(repeat))
-    return F.Reshape(F.Cast(place * step + start, dtype=_name(data)), shape=shape)
+    if step != 1:
+        place = place * step
+    if start:
+        place = place + start
+    return F.Reshape(place if place.dtype == data.dtype else F.Cast(place, dtype=_name(data)), shape=shape)
 
 
 @composite("_contrib_index_array")
