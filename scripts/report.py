@@ -1,4 +1,4 @@
-"""Makes the result tables of docs/results.md, and the curves beside the logs, from logs/ alone.
+"""Makes the result tables of docs/results.md, README's of GPUs, and the curves beside the logs, from logs/ alone.
 
 `--check` changes nothing and fails when something differs from what the logs say. A log whose commit is not in the
 history of the checkout, or that was made with changes on top of one, is refused: nobody can repeat it. Where it cannot
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from gluon.finetune.curves import svg
-from scripts import table1
+from scripts import gpu_results, table1
 from scripts.common.spread import mean_of_repeats, show
 
 BEGIN = "<!-- results:begin (made from logs/ by scripts/report.py) -->"
@@ -60,14 +60,20 @@ def files(root: Path) -> dict[Path, str]:
         for path, record in records.items()
         if _count_epochs(record) > 1
     }
-    page = root / "docs" / "results.md"
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not end:
-        raise SystemExit(f"{page} lacks the markers {BEGIN} and {END}")
-    made[page] = f"{before}{BEGIN}\n{tables(root, records, labels)}{END}{after}"
+    page, readme = root / "docs" / "results.md", root / "README.md"
+    made[page] = _between(page, BEGIN, "\n" + tables(root, records, labels), END)
+    made[readme] = _between(readme, gpu_results.BEGIN, gpu_results.section(root), gpu_results.END)
     made[root / "logs" / "table1.md"] = table1.page(root, records)
     return made
+
+
+def _between(page: Path, begin: str, text: str, end: str) -> str:
+    """The page with the text between its marks."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise SystemExit(f"{page} lacks the markers {begin} and {end}")
+    return f"{before}{begin}{text}{end}{after}"
 
 
 def _labels(root: Path, records: dict[Path, dict]) -> dict[Path, str]:
@@ -77,6 +83,9 @@ def _labels(root: Path, records: dict[Path, dict]) -> dict[Path, str]:
     rows = [(root / "logs" / log, kind, text) for log, kind, text in (line.split("\t") for line in lines if line)]
     lost = {path for path, record in records.items() if not _is_in_history(root, record.get("commit"))}
     excused = {log for log, kind, _ in rows if kind == "commit"}
+    for log, commit in gpu_results.commits(root).items():
+        if not _is_in_history(root, commit):
+            raise SystemExit(f"{log} was made from {commit}, which is not in this history")
     unknown = sorted(str(log.relative_to(root)) for log, *_ in rows if log not in records)
     if unknown:
         raise SystemExit(f"{path} names logs that are not there: {', '.join(unknown)}")

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import itertools
 import json
 import os
 import signal
@@ -27,6 +28,7 @@ import subprocess
 import sys
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,8 +36,10 @@ sys.path.insert(0, str(ROOT))
 
 # Shares of the time: (stage, share). What a stage leaves over is the next ones'.
 STAGES = {"peaks": 0.03, "correct": 0.25, "tune": 0.25, "kernels": 0.2, "networks": 0.22, "traces": 0.05}
+SHARED_OUT = ("correct",)  # stages whose time is the compiler's: several processes have each a part of the items
 LARGEST = 16 << 20  # bytes of a file
-STARTS = 40  # of the processes of a stage: each broken device costs one
+BROKEN = 3  # the status of a process in which a kernel has broken the device: what is left needs another one
+STARTS = 40  # of a process of a stage: each broken device costs one
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -67,7 +71,8 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--commit", default="unknown", help="what is validated; the machine may have no git")
     parser.add_argument("--jobs", type=int, default=min(16, os.cpu_count() or 1), help="processes that compile")
     parser.add_argument("--dry-run", action="store_true", help="tiny sizes, on the CPU")
-    parser.add_argument("--item-stage", choices=STAGES, help=argparse.SUPPRESS)  # the process of a stage
+    parser.add_argument("--item-stage", choices=STAGES, help=argparse.SUPPRESS)  # a process of a stage
+    parser.add_argument("--part", type=int, nargs=2, default=(0, 1), help=argparse.SUPPRESS)  # its items: K of N
     return parser.parse_args(argv)
 
 
@@ -90,15 +95,23 @@ def has_device() -> bool:
 
 def oversee(stage: str, out: Path, args: argparse.Namespace, seconds: float) -> None:
     """Runs the processes of a stage until it is through or its time is over."""
-    command = [sys.executable, __file__, "--out", out, "--item-stage", stage, "--commit", args.commit]
-    command += ["--jobs", args.jobs] + ["--dry-run"] * args.dry_run
-    end, starts = time.monotonic() + seconds, 0
+    end, parts = time.monotonic() + seconds, args.jobs if stage in SHARED_OUT else 1
     print(f"{stage}: up to {seconds:.0f} s", flush=True)
-    while time.monotonic() < end and starts < STARTS:
-        starts += 1
-        before = len(rows_of(out))
+    with ThreadPoolExecutor(parts) as pool:
+        list(pool.map(lambda part: oversee_part(stage, (part, parts), out, args, end), range(parts)))
+    cut(out / "log.txt")
+
+
+def oversee_part(stage: str, part: tuple[int, int], out: Path, args: argparse.Namespace, end: float) -> None:
+    """Runs a process for a part of the items, and another one where it ends before it is through."""
+    command = [sys.executable, __file__, "--out", out, "--item-stage", stage, "--commit", args.commit]
+    command += ["--jobs", args.jobs, "--part", *part] + ["--dry-run"] * args.dry_run
+    begun = out / f"begun-{part[0]}.json"
+    for start in range(1, STARTS + 1):
+        if time.monotonic() >= end:
+            return
         with (out / "log.txt").open("a") as log:
-            log.write(f"\n==== {stage}, process {starts}, {time.strftime('%H:%M:%S')}\n")
+            log.write(f"\n==== {stage}, part {part[0]}, process {start}, {time.strftime('%H:%M:%S')}\n")
             log.flush()
             process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log, start_new_session=True)
             try:
@@ -106,25 +119,22 @@ def oversee(stage: str, out: Path, args: argparse.Namespace, seconds: float) -> 
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-                clear_begun(out, None)
-                break
+                clear_begun(begun, None)
+                return
         if status == 0:
-            break
-        clear_begun(out, f"the process ended with {status}")
-        if len(rows_of(out)) == before:  # it does not even begin
-            add_row(
-                out, {"stage": stage, "item": "start", "status": "failed", "error": f"status {status}, see log.txt"}
-            )
-            break
-    cut(out / "log.txt")
+            return
+        if status != BROKEN and not begun.exists():  # it does not even begin
+            error = f"status {status}, see log.txt"
+            add_row(out, {"stage": stage, "item": "start", "status": "failed", "error": error})
+            return
+        clear_begun(begun, f"the process ended with {status}")
 
 
-def clear_begun(out: Path, failure: str | None) -> None:
+def clear_begun(begun: Path, failure: str | None) -> None:
     """The item that a process was at when it ended has failed; where its time was over, it is as if it had not begun."""
-    begun = out / "begun.json"
     if begun.exists():
         if failure is not None:
-            add_row(out, {**json.loads(begun.read_text()), "status": "failed", "error": failure})
+            add_row(begun.parent, {**json.loads(begun.read_text()), "status": "failed", "error": failure})
         begun.unlink()
 
 
@@ -182,14 +192,16 @@ def add_row(out: Path, row: dict) -> None:
 
 
 def work(stage: str, out: Path, args: argparse.Namespace) -> int:
-    """Goes through the items of a stage that have no row yet; ends with 3 where one has broken the device."""
+    """Goes through its part of the items of a stage that have no row yet, up to one that breaks the device."""
     from scripts.benchmarks import gpu_stages
 
     done = {row["item"] for row in rows_of(out) if row["stage"] == stage}
-    for item, run in gpu_stages.items(stage, gpu_stages.Setting(out, args.dry_run, args.jobs)):
+    part, parts = args.part
+    every, begun = gpu_stages.items(stage, gpu_stages.Setting(out, args.dry_run, args.jobs)), out / f"begun-{part}.json"
+    for item, run in itertools.islice(every, part, None, parts):
         if item in done:
             continue
-        (out / "begun.json").write_text(json.dumps({"stage": stage, "item": item}))
+        begun.write_text(json.dumps({"stage": stage, "item": item}))
         start = time.monotonic()
         try:
             found = {"status": "ok", **(run() or {})}
@@ -198,9 +210,9 @@ def work(stage: str, out: Path, args: argparse.Namespace) -> int:
             found = {"status": "failed", "error": f"{type(error).__name__}: {error}"[:400]}
             found["traceback"] = traceback.format_exc()[-3000:]
         add_row(out, {"stage": stage, "item": item, **found, "seconds": round(time.monotonic() - start, 3)})
-        (out / "begun.json").unlink()
+        begun.unlink()
         if not args.dry_run and not gpu_stages.device_works():
-            return 3
+            return BROKEN
     return 0
 
 

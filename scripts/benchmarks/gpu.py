@@ -17,7 +17,6 @@ import math
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from scripts.benchmarks.kernels import BROKEN
+from scripts.benchmarks.kernels import BROKEN, prepare_side_by_side
 from scripts.benchmarks.table import report
 from scripts.common.record import LOGS
 
@@ -82,7 +81,7 @@ def run(program: str, arguments: list[str], args: argparse.Namespace, end: float
         return subprocess.run([*command, "--dry-run"]).returncode
     if program == "kernels.py":
         command += ["--kept", KEPT]
-        prepare(command, args.jobs)
+        prepare_side_by_side(arguments, args.jobs)
     status, begun = BROKEN, -1
     while not 0 <= status < BROKEN and begun < _size(KEPT):
         begun, left = _size(KEPT), max(0.0, (end - time.monotonic()) / 60)
@@ -94,18 +93,6 @@ def run(program: str, arguments: list[str], args: argparse.Namespace, end: float
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
-
-
-def prepare(command: list, jobs: int) -> None:
-    """Compiles kernels side by side; what is tuned meanwhile, on a busy GPU, is forgotten."""
-    with tempfile.TemporaryDirectory() as place:
-        environment = {**os.environ, "XDG_CACHE_HOME": place}
-        workers = [
-            subprocess.Popen([*command, "--prepare", f"{k}/{jobs}"], env=environment, stdout=subprocess.DEVNULL)
-            for k in range(jobs)
-        ]
-        for worker in workers:
-            worker.wait()
 
 
 def bars(log: str, rows: list[dict]) -> list[dict]:

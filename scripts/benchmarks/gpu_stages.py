@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +34,9 @@ from scripts.common import environment
 Item = tuple[str, Callable[[], dict | None]]
 DTYPES = ("bfloat16", "float16", "float32")
 FEW = 20  # of a dry run's operators and cases, evenly spread
+# Families with atomic additions, and with loops over tiles, whose ends are where an access goes astray.
+SANITIZED = ("embedding gradient", "attention", "linear cross-entropy", "matmul", "lstm", "detection", "reduction")
+SANITIZER_SECONDS = 90
 
 
 @dataclass(frozen=True)
@@ -121,40 +124,50 @@ def correct(setting: Setting) -> Iterator[Item]:
         yield f"training {name}, {optimizer}", lambda name=name, how=optimizer: check_training(name, how, setting)
     for name in ("LSTM with dropout", "BERT with dropout"):
         yield f"captured {name}", lambda name=name: check_captured(name, setting)
+    # Mixed precision is there for the rest of the process. What comes after it are single kernels.
+    for name in ["convolutions"] if setting.dry_run else test_networks.NETWORKS:
+        yield f"training {name}, mixed with bfloat16", lambda name=name: check_mixed(name, setting)
     for dtype in DTYPES:
         lab = Lab(setting.device, getattr(torch, dtype), tiny=True)
         for case in setting.some(list(cases(lab)), 3):
             yield f"kernel {case.family}: {case.name}, {dtype}", lambda c=case, d=dtype: check_case(c, d, setting)
-    if shutil.which("compute-sanitizer") and not setting.dry_run:
-        for family in ("index", "reduce", "softmax", "sort"):
-            yield f"compute-sanitizer on {family}", lambda family=family: sanitize(family)
+    for family, tool in itertools.product(SANITIZED, ("memcheck", "racecheck")):
+        yield f"compute-sanitizer {tool} on {family}", lambda f=family, t=tool: sanitize(f, t, setting)
 
 
 @contextlib.contextmanager
-def backend(setting: Setting):
-    """The Triton backend, which in a dry run is interpreted; new memory is filled with NaN."""
-    before = torch.are_deterministic_algorithms_enabled()
+def backend(setting: Setting, exact: bool = False):
+    """New memory is filled with NaN; in a dry run kernels are Triton's, interpreted, on a GPU they are in any case.
+
+    exact: nothing is added in an order that does not repeat.
+    """
+    before = torch.are_deterministic_algorithms_enabled(), kernels.set_deterministic(exact)
     torch.use_deterministic_algorithms(True, warn_only=True)
     try:
-        with kernels.using("triton"):
+        with kernels.using("triton") if setting.dry_run else contextlib.nullcontext():
             yield
     finally:
-        torch.use_deterministic_algorithms(before)
+        torch.use_deterministic_algorithms(before[0])
+        kernels.set_deterministic(before[1])
 
 
 def check_operator(op, setting: Setting) -> dict:
-    """Against the CPU, and twice bit for bit; three times, so that a remembered call takes part."""
+    """Against the CPU, three times, so that a remembered call takes part; then twice bit for bit."""
     from tests.support.once import OWN, applied, filled
 
-    sample, found = filled(op), []
+    sample = filled(op)
+
+    def once() -> list:
+        random.seed(7)
+        return [t.cpu() for t in applied(op, sample, setting.context)]
+
     with backend(setting):
-        for _ in range(1 if setting.dry_run else 3):
-            random.seed(7)
-            found.append([t.cpu() for t in applied(op, sample, setting.context)])
+        found = [once() for _ in range(1 if setting.dry_run else 3)]
     random.seed(7)
-    expected = [] if op.name in OWN or op.name.startswith(("_random_", "_sample_")) else applied(op, sample)
+    free = op.name in OWN or op.name.startswith(("_random_", "_sample_"))
+    expected = [] if free else applied(op, sample)
     worst = 0.0
-    for mine, true in zip(found[0], expected, strict=bool(expected)):
+    for mine, true in (pair for one in found for pair in zip(one, expected, strict=not free)):
         if mine.shape != true.shape or mine.dtype != true.dtype:
             return {
                 "status": "wrong",
@@ -166,10 +179,15 @@ def check_operator(op, setting: Setting) -> dict:
             return {"status": "wrong", "error": str(error)[:300]}
         if mine.numel() and mine.is_floating_point():
             worst = max(worst, float((mine.double() - true.double()).abs().nan_to_num(0, 0).max()))
-    for again in found[1:]:
-        if not all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(found[0], again, strict=True)):
-            return {"status": "wrong", "error": "another result the second time", "largest error": worst}
-    return {"largest error": worst}
+    with backend(setting, exact=True):
+        return repeated(once) | {"largest error": worst}
+
+
+def repeated(call: Callable[[], Sequence[torch.Tensor]]) -> dict:
+    """Says where two calls differ by a bit."""
+    pairs = zip(call(), call(), strict=True)
+    same = all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in pairs)
+    return {} if same else {"status": "wrong", "error": "another result the second time"}
 
 
 def check_training(name: str, optimizer: str, setting: Setting) -> dict:
@@ -184,9 +202,26 @@ def check_training(name: str, optimizer: str, setting: Setting) -> dict:
     return {"status": "ok" if error < 1e-2 else "wrong", "largest error": error}
 
 
+def check_mixed(name: str, setting: Setting) -> dict:
+    """Products in bfloat16: captured, twice with the same losses, which are the CPU's within what 8 bits tell apart."""
+    from tests.gpu import test_networks
+
+    mx.contrib.amp.init("bfloat16")
+    with backend(setting, exact=True) if setting.dry_run else contextlib.nullcontext():
+        test_networks.STEPS = 2 if setting.dry_run else test_networks.STEPS
+        expected = test_networks.train(name, "sgd", mx.cpu(), False)
+    with backend(setting, exact=True):
+        found, again = (test_networks.train(name, "sgd", setting.context, True) for _ in range(2))
+    if found != again:
+        return {"status": "wrong", "error": f"two runs differ: {found}, {again}"}
+    error = max(abs(a - b) / max(abs(b), 1e-1) for a, b in zip(found, expected, strict=True))
+    return {"status": "ok" if error < 8 * 2**-8 else "wrong", "largest error": error}
+
+
 def check_captured(name: str, setting: Setting) -> dict:
     """Steps with dropout: captured or not, the same seed gives the same losses."""
-    losses = [dropout_losses(name, setting, hybridize) for hybridize in (False, True, True)]
+    with backend(setting, exact=True):
+        losses = [dropout_losses(name, setting, hybridize) for hybridize in (False, True, True)]
     if losses[1] != losses[2]:
         return {"status": "wrong", "error": f"two captured runs differ: {losses[1:]}"}
     error = max(abs(a - b) / abs(a) for a, b in zip(*losses[:2], strict=True))
@@ -229,44 +264,64 @@ def dropout_losses(name: str, setting: Setting, hybridize: bool) -> list[float]:
 
 
 def check_case(case, dtype: str, setting: Setting) -> dict:
-    with kernels.using("triton"):
+    """Against float64; on a GPU also twice bit for bit."""
+    with backend(setting):
         error, right = benchmark.check(case, case.make(), argparse.Namespace(dtype=dtype, tf32=False))
-    return {"status": "ok" if right == "yes" else "wrong", "largest error": error}
+    found = {"status": "ok" if right == "yes" else "wrong", "largest error": error}
+    if setting.dry_run or right != "yes":
+        return found
+    inputs = case.make()
+    with backend(setting, exact=True):
+        return found | repeated(lambda: benchmark.tensors(case.ours(*(x.clone() for x in inputs))))
 
 
-def sanitize(family: str) -> dict:
-    """Accesses out of bounds, as NVIDIA's tool sees them in the tests of a family."""
-    command = ["compute-sanitizer", "--error-exitcode", "9", "--launch-count", "400", sys.executable, "-m", "pytest", "-q",
-               "-x", f"tests/core/kernels/triton/test_{family}.py", "-p", "no:cacheprovider"]  # fmt: skip
-    result = subprocess.run(
-        command, capture_output=True, text=True, cwd=Path(__file__).resolve().parents[2], timeout=120
-    )
-    print(result.stdout[-3000:])
-    return {"status": "wrong" if result.returncode == 9 else "ok", "exit": result.returncode}
+def sanitize(family: str, tool: str, setting: Setting) -> dict:
+    """What NVIDIA's tool sees in the cases of a family: accesses out of bounds, or races in shared memory."""
+    if setting.dry_run or not shutil.which("compute-sanitizer"):
+        why = "nothing runs on a GPU" if setting.dry_run else "compute-sanitizer is not on the path"
+        return {"status": "skipped", "error": why}
+    program = f"from scripts.benchmarks import gpu_stages; gpu_stages.check_family({family!r})"
+    command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", sys.executable, "-c", program]
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, timeout=SANITIZER_SECONDS)
+    except subprocess.TimeoutExpired:
+        return {"status": "skipped", "error": f"not through in {SANITIZER_SECONDS} s"}
+    print(result.stdout[-3000:], result.stderr[-3000:])
+    words = next((line for line in result.stdout.splitlines() if "=========" in line and "rror" in line), "")
+    status = {0: "ok", 9: "wrong"}.get(result.returncode, "failed")
+    return {"status": status, "exit": result.returncode} | ({} if status == "ok" else {"error": words[:300]})
+
+
+def check_family(family: str) -> None:
+    """Runs the small cases of a family on the GPU."""
+    lab = Lab("cuda", torch.float32, tiny=True)
+    for case in cases(lab):
+        if case.family == family:
+            with kernels.using("triton"):
+                case.ours(*case.make())
+    torch.cuda.synchronize()
 
 
 # ---------------------------------------------------------------- tune
 
 
 def tune(setting: Setting) -> Iterator[Item]:
-    """Kernels are compiled side by side first; then each case is run once, which chooses its configurations."""
-    yield "compile side by side", lambda: compile_cases(setting)
+    """Kernels are compiled side by side first, nothing is run meanwhile; then each case is run once, which chooses its configurations."""
+    for dtype in DTYPES[:1] if setting.dry_run else DTYPES:
+        yield f"compile side by side, {dtype}", lambda dtype=dtype: compile_cases(dtype, setting)
     for dtype in DTYPES:
         lab = Lab(setting.device, getattr(torch, dtype), tiny=setting.dry_run)
         for case in setting.some(list(cases(lab)), 4):
             yield f"{case.family}: {case.name}, {dtype}", lambda case=case: tune_case(case, setting)
 
 
-def compile_cases(setting: Setting) -> dict:
-    program = [sys.executable, benchmark.__file__, "--dtype", "bfloat16"]
-    if setting.dry_run:
-        return {"processes": 0}
-    with tempfile.TemporaryDirectory() as place:  # what is chosen on a busy GPU is forgotten
-        environ = {**os.environ, "XDG_CACHE_HOME": place}
-        workers = [
-            subprocess.Popen([*program, "--prepare", f"{k}/{setting.jobs}"], env=environ) for k in range(setting.jobs)
-        ]
-        return {"processes": len(workers), "statuses": [worker.wait() for worker in workers]}
+def compile_cases(dtype: str, setting: Setting) -> dict:
+    """All configurations of all cases, in processes side by side; a dry run compiles products for Hopper."""
+    options = ["--dtype", dtype] + ["--dry-run", "--only", "depthwise"] * setting.dry_run
+    jobs = min(2, setting.jobs) if setting.dry_run else setting.jobs
+    lines = benchmark.prepare_side_by_side(options, jobs)
+    left = [line for line in lines if ": compiled, " not in line]
+    return {"processes": jobs, "cases": len(lines), "left": left}
 
 
 def tune_case(case, setting: Setting) -> None:
@@ -324,7 +379,7 @@ def timed_kernels(setting: Setting) -> Iterator[Item]:
 
 def timed_networks(setting: Setting) -> Iterator[Item]:
     """Each network with all its contenders, eager, hybridized (captured) and compiled, in turns."""
-    for name, case in list(networks.GPU_CASES.items())[-1 if setting.dry_run else 0 :]:
+    for name, case in networks.GPU_CASES.items():
         yield name, lambda case=case: time_network(case, setting)
 
 

@@ -15,9 +15,11 @@ import argparse
 import math
 import os
 import statistics
+import subprocess
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -35,8 +37,8 @@ TURNS = 3  # of ours and theirs, in alternation; the median counts
 
 def main(argv: list[str] | None = None) -> int:
     args = parse(argv)
-    if args.dry_run:
-        os.environ["TRITON_INTERPRET"] = "1"  # which Triton reads when it is imported
+    if args.dry_run:  # Triton reads it when it is imported
+        os.environ["TRITON_INTERPRET"] = str(int(not args.prepare))
     os.environ[TF32] = str(int(args.tf32))
     import torch
 
@@ -70,7 +72,9 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--kept", type=Path, help="file of results to go on from and to add to, JSON lines")
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin no case after so many")
     parser.add_argument(
-        "--prepare", metavar="K/N", help="compile the kernels of every N-th case, from the K-th on; time nothing"
+        "--prepare",
+        metavar="K/N",
+        help="compile the kernels of every N-th case, from the K-th on; run nothing. A dry run compiles for Hopper",
     )
     return parser.parse_args(argv)
 
@@ -119,14 +123,38 @@ def measure(chosen: list, args: argparse.Namespace) -> int:
 
 
 def prepare(chosen: list, args: argparse.Namespace) -> int:
-    """Runs the cases once, so that Triton has compiled their kernels; what fails will fail again, with its words."""
+    """Compiles the kernels of the cases, in all configurations among which they are tuned, and says so line by line.
+
+    A case that reads values back may fail, for nothing is computed: its kernels are compiled when it runs.
+    """
+    from core import kernels
+    from core.kernels.triton import ahead
+
+    if args.dry_run:
+        from tests.support.fake_gpu import FakeGpu
+
+        FakeGpu("cuda:90", compiles=True).start()
     first, step = map(int, args.prepare.split("/"))
     for case in chosen[first::step]:
+        start = time.perf_counter()
         try:
-            case.ours(*case.make())
+            with kernels.using("triton"), ahead.compiling(threads=1):
+                case.ours(*case.make())
+            how = "compiled"
         except Exception as error:  # of any kernel
-            print(f"{case.family}: {case.name}: {type(error).__name__}", file=sys.stderr, flush=True)
+            how = f"not compiled ahead, {type(error).__name__}: {error}"[:200]
+        print(f"{case.family}: {case.name}: {how}, {time.perf_counter() - start:.1f} s", flush=True)
     return 0
+
+
+def prepare_side_by_side(options: Sequence[str], jobs: int) -> list[str]:
+    """What `prepare` says of each case, in so many processes; the kernels are in Triton's cache afterwards."""
+    command = [sys.executable, __file__, *options, "--prepare"]
+    workers = [
+        subprocess.Popen([*command, f"{k}/{jobs}"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        for k in range(jobs)
+    ]
+    return [line for worker in workers for line in worker.communicate()[0].splitlines()]
 
 
 def failed_row(case, why: str) -> dict:

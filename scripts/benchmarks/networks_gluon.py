@@ -16,6 +16,7 @@ def build(name: str, gluon, words: int):
         "LSTM LM": lambda: language_model(gluon, words),
         "BERT-base": lambda: bert_base(words),
         "SSD 300": lambda: detector(gluon),
+        "GPT-2 decoding": lambda: gpt2_decoding(gluon, words),
     }[name.partition(",")[0]]()
 
 
@@ -115,3 +116,29 @@ def bert_base(words: int):
         num_layers=12, units=768, hidden_size=3072, max_length=512, num_heads=12, dropout=0.1
     )  # fmt: skip
     return BERTModel(encoder, words, 2, units=768, embed_size=768, use_decoder=False)
+
+
+def gpt2_decoding(gluon, words: int):
+    """GPT-2 of 117 million, of this project only: a word each, (N, 1), to the 32 most likely ones behind it, (N, 32).
+
+    Keys and values are written to memory that is there from the beginning.
+    """
+    from core import nd
+    from gluonnlp.model import GPT2Model
+
+    class Decoding(gluon.Block):
+        def __init__(self):
+            super().__init__()
+            with self.name_scope():
+                self.network = GPT2Model(units=768, vocab_size=words, max_length=1024, num_layers=12, num_heads=12)
+
+        def forward(self, word):
+            dtype = next(iter(self.collect_params().values())).dtype
+            states, found = self.network.begin_cache(len(word), capacity=64, ctx=word.context, dtype=dtype), []
+            for _ in range(32):
+                scores, states = self.network(word, states)
+                word = nd.argmax(scores.astype("float32"), axis=2).astype("int32")
+                found.append(word)
+            return nd.concat(*found, dim=1)
+
+    return Decoding()

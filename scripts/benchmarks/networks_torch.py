@@ -17,6 +17,7 @@ def build(name: str, words: int) -> nn.Module:
         "LSTM LM": lambda: LanguageModel(words),
         "BERT-base": lambda: BERT(words),
         "SSD 300": SSD,
+        "GPT-2 decoding": lambda: Decoding(words),
     }[name.partition(",")[0]]()
 
 
@@ -169,3 +170,52 @@ class BERT(nn.Module):
         sequence = self.encoder(self.normalize(x))
         pooled = self.pooler(sequence[:, 0])
         return sequence, pooled, self.classifier(pooled)
+
+
+class GPT2(nn.Module):
+    """A word each, (N, 1), the position of all of them, and keys and values (2, N, 12, capacity, 64) of each layer, which
+    are written in place, to scores (N, words)."""
+
+    def __init__(self, words: int):
+        super().__init__()
+        self.words, self.positions = nn.Embedding(words, 768), nn.Embedding(1024, 768)
+        self.layers = nn.ModuleList(
+            nn.ModuleDict({
+                "before": nn.LayerNorm(768), "heads": nn.Linear(768, 2304), "joined": nn.Linear(768, 768),
+                "network": nn.Sequential(
+                    nn.LayerNorm(768), nn.Linear(768, 3072), nn.GELU("tanh"), nn.Linear(3072, 768)
+                ),
+            })
+            for _ in range(12)
+        )  # fmt: skip
+        self.after = nn.LayerNorm(768)
+
+    def forward(self, word, position, caches):
+        x = self.words(word) + self.positions(position)
+        earlier = torch.arange(caches[0].shape[3], device=word.device)[None] <= position
+        for layer, cache in zip(self.layers, caches, strict=True):
+            heads = layer["heads"](layer["before"](x)).view(len(x), 1, 3, 12, 64).permute(2, 0, 3, 1, 4)
+            cache.index_copy_(3, position, heads[1:])
+            read = nn.functional.scaled_dot_product_attention(heads[0], *cache, attn_mask=earlier)
+            x = x + layer["joined"](read.transpose(1, 2).flatten(2))
+            x = x + layer["network"](x)
+        return nn.functional.linear(self.after(x)[:, 0], self.words.weight)
+
+
+class Decoding(nn.Module):
+    """The most likely words one by one, the network compiled, the loop not."""
+
+    def __init__(self, words: int):
+        super().__init__()
+        self.network = GPT2(words)
+
+    def compile(self, **options):
+        self.network.compile(**options)
+
+    def forward(self, word):
+        kind, device = self.network.words.weight.dtype, word.device
+        caches, found = [torch.zeros(2, len(word), 12, 64, 64, dtype=kind, device=device) for _ in range(12)], []
+        for position in torch.arange(32, device=device).split(1):
+            word = self.network(word, position, caches).argmax(1, keepdim=True)
+            found.append(word)
+        return torch.cat(found, 1)

@@ -166,7 +166,7 @@ def test_a_broken_device_asks_for_another_process(machine, tmp_path):
 
 def test_programs_of_a_gpu_are_started_again_while_they_get_on(monkeypatch, tmp_path):
     monkeypatch.setattr(gpu, "KEPT", tmp_path / "kept")
-    monkeypatch.setattr(gpu, "prepare", lambda command, jobs: None)
+    monkeypatch.setattr(gpu, "prepare_side_by_side", lambda options, jobs: None)
     statuses, started = [-11, benchmark.BROKEN, 0], []
 
     def start(command):

@@ -34,8 +34,9 @@ def checkout(tmp_path):
     """A checkout with a page of results and two records of its commit."""
     (tmp_path / "docs").mkdir()
     shutil.copy(ROOT / "docs" / "results.md", tmp_path / "docs")
+    shutil.copy(ROOT / "README.md", tmp_path)
     git(tmp_path, "init", "-q")
-    git(tmp_path, "add", "docs")
+    git(tmp_path, "add", "docs", "README.md")
     git(tmp_path, "commit", "-qm", "first")
     write(tmp_path, RUN)
     write(tmp_path, {key: value for key, value in BENCHMARK.items() if key not in ("epochs", "final")})
@@ -180,3 +181,37 @@ def write(root: Path, record: dict) -> None:
     folder = root / "logs" / record["task"]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{record['run']}.json").write_text(json.dumps(record))
+
+
+def test_readme_says_what_a_gpu_did(checkout):
+    """From the files of the program that validates one, of a commit in this history."""
+    assert report(checkout).returncode == 0
+    assert "No kernel has run on a GPU yet" in (checkout / "README.md").read_text()
+    folder = checkout / "logs" / "gpu" / "h100"
+    folder.mkdir(parents=True)
+    summary = {
+        "commit": git(checkout, "rev-parse", "--short", "HEAD"),
+        "dry run": False,
+        "facts": {"gpu": "NVIDIA H100", "torch": "2.11", "triton": "3.6"},
+        "peaks": {"copy, bytes a second": 3e12, "product in bfloat16, FLOP a second": 7e14},
+        "stages": {"correct": {"ok": 9, "wrong": 1}, "networks": {}},
+    }
+    timed = {"stage": "kernels", "family": "softmax", "right": "yes", "status": "ok"}
+    rows = [
+        timed | {"item": "softmax: a, bfloat16", "of torch": 2.0, "of floor": 0.9},
+        timed | {"item": "softmax: b, bfloat16", "of torch": 0.5, "of floor": 0.9},
+        timed | {"item": "softmax: a, float32", "of torch": float("nan"), "of floor": 0.7},
+        {"stage": "networks", "item": "training LeNet", "ms": {"ours": 3.0, "PyTorch": 1.5, "torch.compile": None}},
+    ]
+    (folder / "summary.json").write_text(json.dumps(summary))
+    (folder / "bench.jsonl").write_text("".join("\n" + json.dumps(row) for row in rows))
+    assert report(checkout).returncode == 0
+    text = (checkout / "README.md").read_text()
+    assert "**NVIDIA H100**, torch 2.11, Triton 3.6" in text and "copy 3 TB/s; product in bfloat16 700 TFLOP/s" in text
+    assert "Items by stage: correct 9 ok, 1 wrong;" in text
+    assert "| softmax | bfloat16 | 2 | 1.00 | 0.50 | 0.90 | 0.90 |" in text
+    assert "| softmax | float32 | 1 |  |  | 0.70 | 0.70 |" in text
+    assert "| training LeNet | 3 |  | 1.5 |  |  |  |" in text
+    for other in ({"commit": "abc123"}, {"dry run": True}):
+        (folder / "summary.json").write_text(json.dumps(summary | other))
+        assert "is not in this history" in report(checkout, "--check").stderr

@@ -2,8 +2,9 @@
 
 A kernel family keeps its configurations as data, the safest first, and asks `choose`, which looks at what this process
 has chosen, at the user's file (one for each kind of GPU and version of Triton), at the table `tuned.json` beside this
-module (choices by GPU, from `scripts/validate_gpu.py`), and only then measures, by replays of a CUDA graph. Under
-TRITON_INTERPRET and while a CUDA graph is being captured nothing can be measured: then the first serves.
+module (choices by GPU, from `scripts/validate_gpu.py`), and only then compiles all of them side by side and measures, by
+replays of a CUDA graph. Under TRITON_INTERPRET and while a CUDA graph is being captured nothing can be measured: then the
+first serves.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import torch
 import triton
 from triton.runtime.errors import OutOfResources
 
-from core.kernels.triton import timing
+from core.kernels.triton import ahead, timing
 from core.kernels.triton._kernel import INTERPRETED, recording, unrecorded
 
 
@@ -63,6 +64,10 @@ def choose(kernel: str, key: tuple, configs: Sequence[Config], launch: Callable[
     name = f"{kernel}({', '.join(map(str, key))})"
     known = _read().get(name) or _shipped().get(name)
     best = next((config for config in configs if _describe(config) == known), None)
+    if ahead.is_active():
+        for config in configs if best is None else [best]:
+            launch(config)
+        return best or configs[0]
     if best is None:
         if torch.cuda.is_current_stream_capturing():
             if recording() is not None:
@@ -77,6 +82,10 @@ def choose(kernel: str, key: tuple, configs: Sequence[Config], launch: Callable[
 def _fastest(name: str, configs: Sequence[Config], launch: Callable[[Config], object]) -> Config:
     times, failed = {}, []
     with unrecorded():
+        with ahead.compiling():
+            for config in configs:
+                with contextlib.suppress(Exception):  # which is raised again below
+                    launch(config)
         for number, config in enumerate(configs):
             try:
                 times[number] = _seconds(launch, config)

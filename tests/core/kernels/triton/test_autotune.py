@@ -1,6 +1,7 @@
 """Configurations are measured once for a class of shapes and remembered, in the process and on disk."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -123,6 +124,19 @@ def test_nothing_is_measured_while_a_graph_is_captured(cache, monkeypatch):
 def test_tuning_can_be_switched_off(cache, monkeypatch):
     monkeypatch.setenv("MXNET_CUDNN_AUTOTUNE_DEFAULT", "0")
     assert autotune.choose("k", (1,), [SLOW, FAST], never) == SLOW
+
+
+def test_configurations_are_compiled_side_by_side_before_they_are_measured(root, tmp_path):
+    """On threads, none of them twice, and nothing is launched for it."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("TRITON_INTERPRET", "MXNET_CUDNN_AUTOTUNE_DEFAULT")}
+    environment |= {"PYTHONPATH": str(root), "TRITON_CACHE_DIR": str(tmp_path)}
+    program = Path(__file__).with_name("compiled_ahead.py")
+    result = subprocess.run([sys.executable, program], capture_output=True, text=True, env=environment)
+    assert result.returncode == 0, result.stderr[-2000:]
+    found = json.loads(result.stdout.splitlines()[-1])
+    assert found["ahead"] == 9 and found["threads"] == [2, False]
+    assert (found["launched ahead"], found["later"], found["launched"]) == (0, 0, 10)
+    assert found["tuned"] == [9, False]
 
 
 def test_shapes_of_one_class_share_a_configuration():
