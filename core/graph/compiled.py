@@ -217,12 +217,22 @@ class Compiled:
 
         Arguments nested otherwise than in the first call, such as states that were None, have plans of their own.
         """
-        places: set = set()
-        _collect_places(args, places)
-        if len(places) != 1:
+        contexts: set = set()
+
+        def note(x) -> None:
+            if isinstance(x, NDArray):
+                contexts.add(x._ctx)
+            elif x is not None:
+                raise ValueError(
+                    f"a hybridized block takes arrays, None, and lists of them, given {type(x).__name__} ({x!r}); keep "
+                    "other values in attributes of the block, or call hybridize(active=False)"
+                )
+
+        mapped(args, note)
+        if len(contexts) != 1:
             raise ValueError(
                 "a hybridized block needs arrays of one context, given "
-                + (" and ".join(sorted(map(str, places))) or "no array at all")
+                + (" and ".join(sorted(map(str, contexts))) or "no array at all")
             )
 
     def _make(self, args: tuple):
@@ -307,12 +317,12 @@ class Plan:
         self._run = storage.on_device(ctx, captured.forward if captured else self.forward.run)
         self._run_early = None if self.early is None else storage.on_device(ctx, self.early.run)
         self._ctx = ctx
-        self._arrays = graph.arrays
+        self.arrays = graph.arrays
         self._results = [(v.kind, v.ctx) for v in graph.outputs]
         self._views = [k for k, v in enumerate(graph.outputs) if _looks_outside(v, self._sharing)]
         self._template = traced.template
         self._plain = self._template if type(self._template) is Slot and not self._template.same else None
-        self._tracked = [(v.role == INPUT, v.index) for v in graph.tracked]
+        self.tracked = [(v.role == INPUT, v.index) for v in graph.tracked]
         self._heads = [head.index for head in graph.heads]
         self._aside = sorted({*range(len(graph.outputs))} - {*self._heads})  # no gradient comes in there
         self._run_backward = None
@@ -330,7 +340,7 @@ class Plan:
 
     def __call__(self, leaves: list[NDArray]):
         keys = [random_keys.next_key(ctx) for ctx in self._draw_contexts]
-        held = [a._data for a in self._arrays]
+        held = [a._data for a in self.arrays]
         prepared = self._prepared(held) if self.early is not None else ()
         try:
             results, saved = self._run([x._data for x in leaves], held, prepared, keys)
@@ -381,18 +391,10 @@ class Plan:
             self._retaining = backward_part(self.graph, self._sharing, retain=True)
         storage.on_device(self._ctx, self._retaining.run)(list(saved), heads, keys, found, store)
 
-    def held(self, k: int) -> NDArray:
-        """An array of a parameter."""
-        return self._arrays[k]
-
     def source_of(self, k: int, leaves: list[NDArray]) -> NDArray:
         """The array from outside that output `k` is."""
         value = self.graph.outputs[k]
-        return leaves[value.index] if value.role == INPUT else self._arrays[value.index]
-
-    def parents(self, leaves: list[NDArray]) -> list:
-        """Places on the tape of the tracked values."""
-        return [(leaves if given else self._arrays)[k]._entry for given, k in self._tracked]
+        return leaves[value.index] if value.role == INPUT else self.arrays[value.index]
 
     def lengths(self, saved: list) -> dict[str, int]:
         """The lengths of the symbols in a call, by name, from what it saved."""
@@ -406,7 +408,7 @@ class Plan:
         """
         graph = self._traced
         arrays = dict(zip(graph.inputs, leaves, strict=True))
-        held = [remade(array) if is_remade(array) else array for array in self._arrays]
+        held = [remade(array) if is_remade(array) else array for array in self.arrays]
         arrays.update(zip(graph.held, held, strict=True))
 
         def expression(*tracked):
@@ -427,8 +429,8 @@ class _Call(autograd.Application):
         self._plan, self._leaves, self._keys = plan, leaves, keys
         self.op, self.attrs, self.kind = None, {}, None
         self.outputs = outputs = [None] * len(outputs)
-        self.parents = plan.parents(leaves)
-        self._remade = {k: plan.held(index) for k, index in plan.kept if is_remade(plan.held(index))}
+        self.parents = [(leaves if given else plan.arrays)[k]._entry for given, k in plan.tracked]
+        self._remade = {k: plan.arrays[index] for k, index in plan.kept if is_remade(plan.arrays[index])}
         guarded = [k for k in plan.guarded if k not in self._remade]
         if storage.writable_elsewhere:
             for k in guarded:
@@ -531,20 +533,6 @@ def _signature(args: Sequence, leaves: list[NDArray], recording: bool) -> list:
         else:  # a dictionary and its like is refused when a plan is made
             key.append((type(x), x if x.__hash__ else id(x)))
     return key
-
-
-def _collect_places(values: Sequence, places: set) -> None:
-    """Adds the devices of the arrays; ValueError for what a compiled function cannot take."""
-    for x in values:
-        if isinstance(x, (list, tuple)):
-            _collect_places(x, places)
-        elif isinstance(x, NDArray):
-            places.add(x._ctx)
-        elif x is not None:
-            raise ValueError(
-                f"a hybridized block takes arrays, None, and lists of them, given {type(x).__name__} ({x!r}); keep "
-                "other values in attributes of the block, or call hybridize(active=False)"
-            )
 
 
 def _without_memory(args: Sequence, shapes: Iterator[tuple] | None = None):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from core.graph.ir import HELD, Graph, Node, Value, uses, written
+from core.graph.ir import HELD, Graph, Node, Value, apply, uses, written
 from core.graph.memory import Sharing
 
 
@@ -130,6 +130,17 @@ class Rule:
         early = [node for node in walk.nodes if node.early]  # they run first
         nodes = [*early, *(node for node in walk.nodes if not node.early)] if early else walk.nodes
         return graph.replaced(nodes, walk.replace)
+
+
+def adding(like: Value) -> tuple[list[Node], Callable[..., Value]]:
+    """A list, and what adds an operator to it, of the kind and place of `like`: `do(op, *inputs, **attrs)`."""
+    nodes: list[Node] = []
+
+    def do(op, *inputs, **attrs) -> Value:
+        nodes.append(apply(op, list(inputs), op.parse(attrs), like))
+        return nodes[-1].outputs[0]
+
+    return nodes, do
 
 
 def predicts(graph: Graph) -> bool:

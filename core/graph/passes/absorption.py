@@ -5,17 +5,12 @@ What it took over is dead code then. In training the backward part reads what li
 
 from __future__ import annotations
 
-from core.graph.ir import Node, Value, apply
-from core.graph.rewrite import Made, Rule, Walk, predicts
+from core.graph.ir import Node
+from core.graph.rewrite import Made, Rule, Walk, adding, predicts
 
 
 def _absorb(node: Node, walk: Walk) -> Made | None:
-    made: list[Node] = []
-
-    def do(op, *inputs, **attrs) -> Value:
-        made.append(apply(op, list(inputs), op.parse(attrs), node.outputs[0]))
-        return made[-1].outputs[0]
-
+    made, do = adding(node.outputs[0])
     result = node.op.absorption(node, do, walk.counts)
     return None if result is None else Made(made, [result])
 

@@ -7,10 +7,8 @@ before, as in networks that normalise first (Huang et al., 2017), what is left i
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from core.graph.ir import Graph, Node, Value, apply
-from core.graph.rewrite import Made, Rule, Walk, predicts
+from core.graph.ir import Graph, Node, apply
+from core.graph.rewrite import Made, Rule, Walk, adding, predicts
 from core.ops.registry import F
 
 
@@ -34,7 +32,7 @@ def _fold(norm: Node, walk: Walk) -> Made | None:
     """The nodes that compute the new weight and bias, and behind them the new convolution; None outside of prediction."""
     conv = norm.inputs[0].source
     data, weight, *bias = conv.inputs
-    nodes, do = _doing(norm)
+    nodes, do = adding(norm.inputs[1])
     found = norm.op.affine(norm, do)
     if found is None:
         return None
@@ -51,24 +49,13 @@ def _fold(norm: Node, walk: Walk) -> Made | None:
 def _scale(norm: Node, walk: Walk) -> Made | None:
     """The nodes that compute what each channel is multiplied by and what is added, and the one that does."""
     data = norm.inputs[0]
-    nodes, do = _doing(norm)
+    nodes, do = adding(norm.inputs[1])
     found = norm.op.affine(norm, do)
     if found is None:
         return None
     scale, shift = (do(F._reshape_to, v, shape=(-1,) + (1,) * (len(data.shape) - 2)) for v in found)
     made = apply(F._scaled, [data, scale, shift], {}, data)
     return Made([*nodes, made], made.outputs[:1])
-
-
-def _doing(norm: Node) -> tuple[list[Node], Callable]:
-    """A list, and what adds an operator of the parameters' kind to it."""
-    nodes: list[Node] = []
-
-    def do(op, *inputs, **attrs) -> Value:
-        nodes.append(apply(op, list(inputs), op.parse(attrs), norm.inputs[1]))
-        return nodes[-1].outputs[0]
-
-    return nodes, do
 
 
 _folded = Rule("batch_norm", _normalises, _fold, _is_alone, predicts)

@@ -4,7 +4,7 @@ is not computed at each call.
 
 from __future__ import annotations
 
-from core.graph.ir import Graph, Value, written
+from core.graph.ir import Graph, written
 from core.graph.memory import Sharing
 
 
@@ -30,16 +30,4 @@ def constants(graph: Graph) -> Graph:
             early.append(node)
         else:
             late.append(node)
-    early = _needed(early, late)
     return graph.like([*early, *late])
-
-
-def _needed(early: list, late: list) -> list:
-    """Without those early nodes that would only hand views of held arrays to nobody."""
-    read: set[Value] = {v for node in late for v in node.reads()}
-    kept = []
-    for node in reversed(early):
-        if node.effect or any(v in read for v in node.outputs):
-            read.update(node.reads())
-            kept.append(node)
-    return kept[::-1]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from core import kernels
 from core.extents import is_symbolic
-from core.graph.ir import Graph, Node, Value, apply, written
+from core.graph.ir import Graph, Node, Value, apply
 from core.graph.rewrite import Made, Rule, Walk
 from core.kernels.contracts.rules import broadcast
 from core.kernels.formula import Expr, Formula, inputs_of, lift, postorder, substitute
@@ -34,7 +34,7 @@ def fusion(graph: Graph) -> Graph:
     if not any(on_gpu(node) for node in graph.nodes):
         return graph
     graph = _expansions(graph)
-    groups = _Groups(graph)
+    groups = _Groups(Walk(graph))
     nodes: list[Node] = []
     replace: dict[Value, Value] = {}
     for node in graph.nodes:
@@ -96,17 +96,13 @@ class _Group:
 class _Groups:
     """The groups of a graph; `of` tells the one of each node that can be in one."""
 
-    def __init__(self, graph: Graph):
+    def __init__(self, walk: Walk):
         self.of: dict[Node, _Group] = {}
-        self._kept, self._place = graph.results(), {node: k for k, node in enumerate(graph.nodes)}
-        self._readers: dict[Value, list[Node]] = {}
-        for node in graph.nodes:
-            for v in node.reads():
-                self._readers.setdefault(v, []).append(node)
-        moving = written(graph.nodes)
-        for node in graph.nodes:
+        self._kept, self._readers = walk.results, walk.readers
+        self._place = {node: k for k, node in enumerate(walk.graph.nodes)}
+        for node in walk.graph.nodes:
             rule = _rule(node)
-            if rule is not None and on_gpu(node) and not moving.intersection((*node.reads(), *node.outputs)):
+            if rule is not None and on_gpu(node) and not walk.written.intersection((*node.reads(), *node.outputs)):
                 self._set(_Group([node], *rule.domain(node), self._results))
         # A value that nobody else reads costs a write and a read, another one the read only: those come second.
         for vanishing in (True, False):

@@ -7,36 +7,34 @@ takes memory for all that follow; what the later ones give are longer and longer
 from __future__ import annotations
 
 from core.extents import is_symbolic
-from core.graph.ir import Graph, Node, Value, apply, written
+from core.graph.ir import Node, apply
 from core.graph.passes.fusion import on_gpu
+from core.graph.rewrite import Made, Rule, Walk, predicts
 from core.ops.registry import F
 
 
-def joins(graph: Graph) -> Graph:
-    """The graph in prediction with chains of concatenations in one memory each."""
-    following = {} if graph.heads else _following(graph)
-    if not following:
-        return graph
-    nodes: list[Node] = []
-    replace: dict[Value, Value] = {}
-    behind = set(following.values())
-    for node in graph.nodes:
-        if node in following or node in behind:
-            nodes.append(_growing(node) if node in behind else _beginning(node, following))
-            replace[node.outputs[0]] = nodes[-1].outputs[0]
-        else:
-            nodes.append(node)
-    return graph.replaced(nodes, replace)
+def _in_one_memory(node: Node, walk: Walk) -> Made | None:
+    """A concatenation of a chain with room for what follows, or in the room of what goes before."""
+    if "following" not in walk.memory:
+        walk.memory["following"] = _following(walk)
+        walk.memory["behind"] = set(walk.memory["following"].values())
+    if node in walk.memory["behind"]:
+        made = _growing(node)
+    elif node in walk.memory["following"]:
+        made = _beginning(node, walk.memory["following"])
+    else:
+        return None
+    return Made([made], made.outputs)
 
 
-def _following(graph: Graph) -> dict[Node, Node]:
+def _following(walk: Walk) -> dict[Node, Node]:
     """For each concatenation that another one goes on from, the first that does.
 
     Not where the caller gets one of them, or anybody writes to it.
     """
     found: dict[Node, Node] = {}
-    fixed = graph.results() | written(graph.nodes)
-    for node in graph.nodes:
+    fixed = walk.results | walk.written
+    for node in walk.graph.nodes:
         before = node.inputs[0].source if node.inputs else None
         if before is None or not (_joins(node) and _joins(before)):
             continue
@@ -71,3 +69,6 @@ def _axis(node: Node) -> int:
 
 def _length(node: Node) -> int:
     return node.outputs[0].shape[_axis(node)]
+
+
+joins = Rule("joins", lambda node: node.op.joins is not None, _in_one_memory, if_=predicts)

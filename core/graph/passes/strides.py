@@ -7,33 +7,27 @@ a quarter of their products is left. A sum that ends a convolution is taken of t
 
 from __future__ import annotations
 
-from core.graph.ir import Graph, Node, Value, apply
-from core.graph.rewrite import Walk, predicts
+from core.graph.ir import Node, Value, apply
+from core.graph.rewrite import Made, Rule, Walk, predicts
 from core.ops.registry import F
 
 
-def strides(graph: Graph) -> Graph:
-    """The graph in prediction with strides in the first convolutions that can have them."""
-    changed = _moved(Walk(graph)) if predicts(graph) else {}
-    if not changed:
-        return graph
-    nodes: list[Node] = []
-    replace: dict[Value, Value] = {}
-    for node in graph.nodes:
-        if node in changed:
-            steps, skipped = changed[node]
-            inputs = [replace.get(v, v) for v in node.inputs]
-            added = node.op.inputs.index("residual")
-            if skipped is not None and added < len(inputs) and inputs[added] is not None:
-                ones = (1,) * len(skipped)
-                how = {"kernel": ones, "stride": skipped, "pad": ((0, 0),) * len(skipped)}
-                nodes.append(apply(F._plan_max_pool, [inputs[added]], how, inputs[added]))
-                inputs[added] = nodes[-1].outputs[0]
-            nodes.append(apply(node.op, inputs, {**node.attrs, "stride": steps}, node.outputs[0]))
-            replace[node.outputs[0]] = nodes[-1].outputs[0]
-        else:
-            nodes.append(node)
-    return graph.replaced(nodes, replace)
+def _in_other_steps(node: Node, walk: Walk) -> Made | None:
+    """A convolution with the stride that it gets, of what is left of the sum that ends it; None where it keeps its own."""
+    if "moved" not in walk.memory:
+        walk.memory["moved"] = _moved(walk)
+    if node not in walk.memory["moved"]:
+        return None
+    steps, skipped = walk.memory["moved"][node]
+    inputs, nodes = [walk.final(v) for v in node.inputs], []
+    added = node.op.inputs.index("residual")
+    if skipped is not None and added < len(inputs) and inputs[added] is not None:
+        ones = (1,) * len(skipped)
+        how = {"kernel": ones, "stride": skipped, "pad": ((0, 0),) * len(skipped)}
+        nodes = [apply(F._plan_max_pool, [inputs[added]], how, inputs[added])]
+        inputs[added] = nodes[0].outputs[0]
+    made = apply(node.op, inputs, {**node.attrs, "stride": steps}, node.outputs[0])
+    return Made([*nodes, made], made.outputs)
 
 
 def _moved(walk: Walk) -> dict[Node, tuple[tuple[int, ...], tuple[int, ...] | None]]:
@@ -60,3 +54,6 @@ def _reads_places(node: Node, value: Value) -> bool:
     if not node.op.slides or node.inputs[0] is not value or node.inputs.count(value) > 1:
         return False
     return set(node.inputs[1].shape[2:]) == {1} and set(node.attrs["pad"]) == {0}
+
+
+strides = Rule("strides", lambda node: node.op.slides, _in_other_steps, if_=predicts)

@@ -71,7 +71,7 @@ def parts(name: str, make, shapes: list[tuple]):
     compiled = next(v for v in vars(net).values() if isinstance(v, Compiled))
     plan = next(p for p in compiled._plans.values() if p.training)
     keys = list(range(5, 5 + len(plan._draw_contexts)))
-    inputs, held = [x._data for x in given], [a._data for a in plan._arrays]
+    inputs, held = [x._data for x in given], [a._data for a in plan.arrays]
     prepared = plan._prepared(held) if plan.early is not None else ()
     results, saved = plan.forward.run(inputs, held, prepared, keys)
     forward = [
