@@ -9,7 +9,8 @@
 - `memory`: the most memory that a process takes which does nothing but such an epoch, in MB.
 
 Contenders take turns in one process, but for `memory`: call by call, in epochs batch by batch. Figures are medians, in all
-but epochs after calls that are not counted. Weights are random.
+but epochs after calls that are not counted; of epochs, each of a network that was never called, each batch has the
+median of what it took in all of them, so that a disturbance of one counts in none. Weights are random.
 
     python scripts/benchmarks/shapes.py                       # all of them
     python scripts/benchmarks/shapes.py decode --tokens 64 --json logs/benchmarks/shapes.json
@@ -221,18 +222,19 @@ def static(args):
 
 
 def compared(args, ours: str, theirs: str, bar: float):
-    """Seconds of each epoch in two ways (`HOW`)."""
+    """Seconds of each epoch in two ways (`HOW`): the sum over batches, each the median of what it took in all epochs."""
     for title, prepare in EPOCHS.items():
         make, data = prepare(args)
-        totals: list[dict[str, float]] = []
+        times: dict[str, list[list[float]]] = {theirs: [], ours: []}  # of each epoch, by batch
         for _ in range(args.epochs):
-            runs, order = {how: Training(make, how) for how in (theirs, ours)}, (theirs, ours)
-            totals.append(dict.fromkeys(runs, 0.0))
+            runs, order = {how: Training(make, how) for how in times}, list(times)
+            for how in order:
+                times[how].append([])
             for batch in data:
                 for how in order:
-                    totals[-1][how] += runs[how].step(*batch)
+                    times[how][-1].append(runs[how].step(*batch))
                 order = order[::-1]
-        seconds = sorted(totals, key=lambda t: t[ours] / t[theirs])[len(totals) // 2]
+        seconds = {how: sum(map(statistics.median, zip(*epochs, strict=True))) for how, epochs in times.items()}
         yield row(title, seconds[ours], theirs, seconds[theirs], bar, plans_of(runs[ours].net))
 
 
