@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import numbers
 import types
+from collections.abc import Sequence
 
 import numpy as onp
 
@@ -33,26 +34,11 @@ class _Symbol(Symbol):
         rank_unknown = Ellipsis in keys
         if rank_unknown and any(isinstance(k, numbers.Integral) or k is None for k in keys[keys.index(Ellipsis) :]):
             raise TypeError("a symbol has no rank yet: after ... only whole slices can follow")
-        keys = [k for k in keys if k is not Ellipsis]
-        result, axis, begin, end, step = self, 0, [], [], []
-        for k in keys:
-            if k is None:
-                continue
-            if isinstance(k, numbers.Integral):
-                begin, end, step = [*begin, int(k)], [*end, int(k) + 1 if k != -1 else None], [*step, 1]
-            elif isinstance(k, slice):
-                begin, end, step = [*begin, k.start], [*end, k.stop], [*step, k.step]
-            else:
-                raise TypeError(f"parts of a symbol are taken by ints, slices, None and Ellipsis, given {k!r}")
-        if begin:
-            result = _call("slice", result, begin=tuple(begin), end=tuple(end), step=tuple(step))
-        squeezed = [i for i, k in enumerate(k for k in keys if k is not None) if isinstance(k, numbers.Integral)]
-        if squeezed:
-            result = _call("squeeze", result, axis=tuple(squeezed))
-        for k in keys:
-            if k is None:
-                result = _call("expand_dims", result, axis=axis)
-            axis += not isinstance(k, numbers.Integral)
+        bounds, dropped, added = bounds_of([k for k in keys if k is not Ellipsis])
+        result = _call("slice", self, **bounds) if bounds["begin"] else self
+        result = _call("squeeze", result, axis=dropped) if dropped else result
+        for axis in added:
+            result = _call("expand_dims", result, axis=axis)
         return result
 
     def __iter__(self):
@@ -84,6 +70,24 @@ class _Symbol(Symbol):
     def T(self):
         """The array with its axes reversed."""
         return _call("transpose", self)
+
+
+def bounds_of(items: Sequence) -> tuple[dict[str, tuple], tuple[int, ...], list[int]]:
+    """Bounds and steps of the items of an index, the axes of numbers, which go, and where axes are new after that."""
+    slices: list[slice] = []
+    dropped, added = [], []
+    for item in items:
+        if item is None:
+            added.append(len(slices) - len(dropped) + len(added))
+            continue
+        if isinstance(item, numbers.Integral):
+            dropped.append(len(slices))
+            item = slice(int(item), int(item) + 1 if item != -1 else None, 1)
+        elif not isinstance(item, slice):
+            raise TypeError(f"parts of a symbol are taken by ints, slices, None and Ellipsis, given {item!r}")
+        slices.append(item)
+    bounds = {"begin": "start", "end": "stop", "step": "step"}
+    return {key: tuple(getattr(s, of) for s in slices) for key, of in bounds.items()}, tuple(dropped), added
 
 
 def __getattr__(name: str):

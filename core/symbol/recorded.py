@@ -34,7 +34,8 @@ def get_symbol(x: NDArray):
 
     def node_of(op, inputs, attrs):
         count[0] += 1
-        return applied(op, f"{op.name.lower().lstrip('_')}{count[0]}", {}, inputs, _declared(op, attrs))
+        given = {key: value for key, value in attrs.items() if key in op.attrs}  # without what a call adds
+        return applied(op, f"{op.name.lower().lstrip('_')}{count[0]}", {}, inputs, given)
 
     count = [-1]
     for node in reversed(backward.order([x._entry[0]], {})):
@@ -67,8 +68,3 @@ def _cached_op(outputs: int) -> Operator:
     op = Operator("_CachedOp", lambda *data: None, outputs=outputs)
     op.variadic = True
     return op
-
-
-def _declared(op: Operator, attrs: dict) -> dict:
-    """Attributes that belong to the operator, without what a call adds."""
-    return {key: value for key, value in attrs.items() if key in op.attrs}

@@ -15,7 +15,7 @@ from core.graph.loops import Branch, While
 from core.ops.registry import TABLE
 from core.symbol.compose import compose, given_of
 from core.symbol.control_flow import cond, foreach, while_loop
-from core.symbol.numpy import _Symbol
+from core.symbol.numpy import _Symbol, bounds_of
 from core.symbol.symbol import Group, Symbol, var
 
 Sources = dict[Extent, tuple[Symbol, int]]  # an input and its axis, by the open length that it has
@@ -161,6 +161,17 @@ def _put_places(node: Node, inputs: Sequence, call: Caller) -> Symbol:
     raise MXNetError("x[...] = y at positions that arrays name has no form in files; build the array with where")
 
 
+def _arange_like(node: Node, inputs: Sequence, call: Caller) -> Symbol:
+    """0, 1, ..., as many as a number says, or as an axis of an input is long."""
+    length = node.attrs["length"]
+    if type(length) is int:
+        return call("_arange_like", inputs[0], length=length)
+    if length not in call.sources:
+        raise NeedsNumber("a range has a length that no input has,", length)
+    source, axis = call.sources[length]
+    return call("_contrib_arange_like", source, axis=axis)
+
+
 def _reshape_to(node: Node, inputs: Sequence, call: Caller) -> Symbol:
     return _shaped(inputs[0], node.inputs[0].shape, node.outputs[0].shape, call)
 
@@ -202,6 +213,7 @@ _FORMS = {
     "_slice_view": _slice_view,
     "_gather_part": _gather_part,
     "_set_places": _put_places,
+    "_arange_like": _arange_like,
     "_reshape_to": _reshape_to,
     "_broadcast_from": _broadcast_from,
 }
@@ -250,34 +262,28 @@ def _spelled(key: Sequence, axes: int) -> list:
 
 def _part(data: Symbol, key: Sequence, shape: tuple, wanted: tuple, call: Caller) -> Symbol:
     """A basic index as the operators that MXNet's files have for it."""
-    begin, end, step, dropped, added, place = [], [], [], [], [], 0
-    for item in key:
-        if item is None:
-            added.append(place)
-            place += 1
-            continue
-        length = shape[len(begin)]
-        if isinstance(item, slice):
-            step.append(item.step)
-            begin.append(_at(item.start, length))
-            end.append(_at(item.stop, length, last=True))
-            place += 1
-        else:
-            item = _at(item, length)
-            item = item if type(length) is Extent else item % length
-            dropped.append(len(begin))
-            begin, end, step = [*begin, item], [*end, None if item == -1 else item + 1], [*step, 1]
-    if any(b is not None or e is not None or s not in (None, 1) for b, e, s in zip(begin, end, step, strict=True)):
-        data = call("slice", data, begin=tuple(begin), end=tuple(end), step=tuple(step))
+    lengths = iter(shape)
+    items = [item if item is None else _counted(item, next(lengths)) for item in key]
+    bounds, dropped, added = bounds_of(items)
+    if any(item not in (None, slice(None), slice(None, None, 1)) for item in items):
+        data = call("slice", data, **bounds)
     if dropped and len(dropped) == len(shape) and wanted:  # nd has no arrays without axes
         dropped = dropped[1:]
     if dropped and not wanted:
         data = call("_npi_reshape", data, newshape=())
     elif dropped:
-        data = call("squeeze", data, axis=tuple(dropped))
+        data = call("squeeze", data, axis=dropped)
     for axis in added:
         data = call("expand_dims", data, axis=axis)
     return data
+
+
+def _counted(item: slice | int | Extent, length: int | Extent) -> slice | int:
+    """An item of an index in numbers, which are counted from the end of the axis where they have to."""
+    if isinstance(item, slice):
+        return slice(_at(item.start, length), _at(item.stop, length, last=True), item.step)
+    item = _at(item, length)
+    return item if type(length) is Extent else item % length
 
 
 def _at(bound: int | Extent | None, length: int | Extent, last: bool = False) -> int | None:

@@ -299,6 +299,15 @@ OPEN = {
     ),
     "slice_like": (sym.slice_like(x, y), [(5, 6), (2, 4)], [(9, 6), (3, 5)]),
     "repeat": (sym.repeat(x, repeats=3, axis=1), [(2, 3)], [(4, 5)]),
+    "sequence_mask": (sym.SequenceMask(x, y * 0 + 2, use_sequence_length=True), [(3, 2, 4), (2,)], [(6, 5, 4), (5,)]),
+    "sequence_last": (
+        sym.SequenceLast(x, y * 0 + 2, use_sequence_length=True, axis=1),
+        [(2, 3, 4), (2,)],
+        [(5, 6, 4), (5,)],
+    ),
+    "sort": (sym.sort(x, axis=0), [(3, 2)], [(5, 4)]),
+    "ranks": (sym.topk(x, axis=1, k=0), [(2, 3)], [(4, 5)]),
+    "places": (sym.contrib.arange_like(x, start=1.0, step=0.5), [(2, 3)], [(4, 5)]),
     "resized_by_a_factor": (
         sym.contrib.BilinearResize2D(x, scale_height=2.0, scale_width=2.0, align_corners=False),
         [(1, 2, 4, 5)],

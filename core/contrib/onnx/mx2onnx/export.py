@@ -124,8 +124,7 @@ def params_of(given) -> dict[str, np.ndarray]:
 
 def inputs_of(symbol: Symbol) -> list[str]:
     """Names of the variables that matter for inference."""
-    entries = _inference(symbol)
-    labels = _labels(entries)
+    entries, labels = _inference(symbol)
     return [v.name for v in graph.variables(entries) if v not in labels]
 
 
@@ -136,7 +135,7 @@ def _opset(symbol: Symbol, wanted: int | None) -> int:
     """The opset that is written."""
     if wanted is not None and not OPSET <= wanted <= LATEST:
         raise ValueError(f"opset_version {wanted}: {OPSET} to {LATEST} are written")
-    needs = {n.op.name: NEEDED[n.op.name] for n in _with_inner(_inference(symbol)) if n.op and n.op.name in NEEDED}
+    needs = {n.op.name: NEEDED[n.op.name] for n in _with_inner(_inference(symbol)[0]) if n.op and n.op.name in NEEDED}
     least = max(needs.values(), default=OPSET)
     if wanted is not None and wanted < least:
         raise MXNetError(f"opset_version {wanted}: {', '.join(sorted(needs))} need opset {least}")
@@ -164,8 +163,9 @@ def _with_inner(entries: list[Value]) -> list[Node | Variable]:
     return nodes + [inner for node in nodes for sub in node.subgraphs for inner in _with_inner(sub)]
 
 
-def _inference(symbol: Symbol) -> list[Value]:
-    """The graph with variables in place of what feeds labels."""
+def _inference(symbol: Symbol) -> tuple[list[Value], set[Value]]:
+    """The graph with variables in place of what feeds labels, and these."""
+    labels: set[Value] = set()
 
     def change(node, inputs):
         if node.op is None or not node.op.inputs or not any(_trains(node, slot) for slot in node.op.inputs):
@@ -174,15 +174,10 @@ def _inference(symbol: Symbol) -> list[Value]:
             Variable(f"{node.name}_{slot}", {}) if _trains(node, slot) else v
             for slot, v in zip(node.op.inputs, inputs, strict=True)
         ]
+        labels.update(v for slot, v in zip(node.op.inputs, inputs, strict=True) if _trains(node, slot))
         return graph.with_inputs(node, inputs).outputs
 
-    return graph.rebuilt(symbol._entries, change)
-
-
-def _labels(entries: list[Value]) -> set[Value]:
-    """The variables that `_inference` put in."""
-    nodes = [n for n in graph.order(entries) if n.op is not None]
-    return {v for n in nodes for slot, v in zip(n.slots, n.given, strict=True) if _trains(n, slot)}
+    return graph.rebuilt(symbol._entries, change), labels
 
 
 def _output_name(name: str) -> str:
@@ -233,12 +228,11 @@ def _free_axes(symbol, arrays, shapes, types, names, dynamic, given) -> dict[tup
                 elif n != shapes[name][axis]:
                     raise ValueError(f"dynamic_input_shapes: {wanted} for {name!r} of shape {shapes[name]}")
         return free
-    known = {n: a.shape for n, a in arrays.items()}
     free: dict[tuple[str, int], str] = {}
     tried = {frozenset()}
     for group, label in _groups(names, shapes):
         places = {place: label for place in group if place not in free and not _is_fixed(fixed, *place)}
-        if frozenset(places) not in tried and _fits(symbol, known, shapes, types, places):
+        if frozenset(places) not in tried and _fits(symbol, arrays, shapes, types, places):
             free |= places
         tried.add(frozenset(places))
     return free
@@ -262,44 +256,42 @@ def _groups(names, shapes):
                 yield same, f"{first}_{axis}"
 
 
-def _fits(symbol, known, shapes, types, free) -> bool:
+def _fits(symbol, arrays, shapes, types, free) -> bool:
     """Whether the network works whatever the free extents are."""
-    space, opened = _opened(shapes, free)
+    entries, _ = _inference(symbol)
     try:
-        entries = _inference(symbol)
-        found = infer.arrays(entries, known | opened, types)
+        space, _, found = _inferred(entries, arrays, shapes, types, free)
     except (MXNetError, AssertionError):
         return False
     return not (space.pinned or space.equalities()) and all(v in found for v in entries)
 
 
-def _opened(shapes: dict, free: dict[tuple[str, int], str]) -> tuple[Space, dict]:
-    """The shapes with a symbol for each name of free extents."""
+def _inferred(entries, arrays, shapes, types, free) -> tuple[Space, dict, dict]:
+    """The space of a symbol for each name of free extents, the inputs' shapes with them, and what follows from these."""
     space, places, groups = Space(), {name: k for k, name in enumerate(shapes)}, {}
     for (name, axis), label in free.items():
         groups.setdefault(label, []).append((places[name], axis))
-    return space, dict(zip(shapes, space.opened([*shapes.values()], groups.values())))
+    opened = dict(zip(shapes, space.opened([*shapes.values()], groups.values())))
+    dtypes = {**{n: a.dtype.name for n, a in arrays.items()}, **types}
+    return space, opened, infer.arrays(entries, {n: a.shape for n, a in arrays.items()} | opened, dtypes)
 
 
 class _Conversion:
     """One export: the graph, what is known of its tensors, and the builder."""
 
     def __init__(self, onnx, opset, symbol, arrays, shapes, types, free, verbose):
-        self.onnx, self.entries, self.arrays, self.verbose = onnx, _inference(symbol), arrays, verbose
+        self.onnx, self.arrays, self.verbose = onnx, arrays, verbose
+        self.entries, self.labels = _inference(symbol)
         self.output_names = symbol.list_outputs()
         self.shapes, self.types, self.free = shapes, types, free
-        known = {n: a.shape for n, a in arrays.items()}
-        dtypes = {**{n: a.dtype.name for n, a in arrays.items()}, **types}
-        self.space, opened = _opened(shapes, free)
         try:
-            self.found = infer.arrays(self.entries, known | opened, dtypes)
+            self.space, opened, self.found = _inferred(self.entries, arrays, shapes, types, free)
         except MXNetError as error:
             told = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
             raise MXNetError(f"{error}. The in_shapes are, in the order of list_inputs: {told}") from None
         if self.space.pinned:
             axes = ", ".join(sorted(set(free.values())))
             raise MXNetError(f"an operator needs an extent as a number that is dynamic, one of {axes}; fix it")
-        self.labels = _labels(self.entries)
         self.builder = Builder(onnx, opset)
         self.builder.sources = {opened[n][axis]: (n, axis) for n, axis in free}
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from core.contrib.onnx.mx2onnx.shapes import places_along, within
+from core.contrib.onnx.mx2onnx.shapes import steps, within
 from core.contrib.onnx.mx2onnx.table import converts, enter, ints
 
 
@@ -88,13 +88,8 @@ def batch_norm(g, a, data, gamma, beta, mean, var):
     if a.fix_gamma:
         gamma = g.constant(np.ones_like(g.value(gamma, "gamma")), name=g.fresh(gamma))
     axis = a.axis % rank
-    if axis != 1 and rank > 2:
-        order = [0, axis, *(i for i in range(1, rank) if i != axis)]
-        data = g.add("Transpose", data, perm=order)
-    made = g.add("BatchNormalization", data, gamma, beta, mean, var, epsilon=a.eps)
-    if axis != 1 and rank > 2:
-        made = g.add("Transpose", made, perm=[order.index(i) for i in range(rank)])
-    return made
+    order = list(range(rank)) if axis == 1 or rank < 3 else [0, axis, *(i for i in range(1, rank) if i != axis)]
+    return _turned(g, data, order, "BatchNormalization", gamma, beta, mean, var, epsilon=a.eps)
 
 
 @converts("LayerNorm")
@@ -103,11 +98,16 @@ def layer_norm(g, a, data, gamma, beta):
     axis = a.axis % rank
     if a.output_mean_var:
         raise g.refuse("its mean and deviation are not among the results of LayerNormalization")
-    if axis == rank - 1:
-        return g.add("LayerNormalization", data, gamma, beta, axis=-1, epsilon=a.eps)
     order = [*(i for i in range(rank) if i != axis), axis]
-    made = g.add("LayerNormalization", g.add("Transpose", data, perm=order), gamma, beta, axis=-1, epsilon=a.eps)
-    return g.add("Transpose", made, perm=[order.index(i) for i in range(rank)])
+    return _turned(g, data, order, "LayerNormalization", gamma, beta, axis=-1, epsilon=a.eps)
+
+
+def _turned(g, data, order: list[int], kind: str, *others, **attrs):
+    """An operator of the data with its axes in another order, and its result in the first one."""
+    if order == sorted(order):
+        return g.add(kind, data, *others, **attrs)
+    made = g.add(kind, g.add("Transpose", data, perm=order), *others, **attrs)
+    return g.add("Transpose", made, perm=np.argsort(order).tolist())
 
 
 @converts("GroupNorm")
@@ -247,7 +247,8 @@ def attention(g, a, query, key, value, length=None):
     if length is not None:
         inside = within(g, key, 2, 0, length, 1, 2, 3)
     if a.causal:
-        before = g.add("LessOrEqual", places_along(g, key, 2), g.add("Unsqueeze", places_along(g, query, 2), ints(1)))
+        keys, queries = (steps(g, g.lengths_of(x)[2]) for x in (key, query))
+        before = g.add("LessOrEqual", keys, g.add("Unsqueeze", queries, ints(1)))
         inside = before if inside is None else g.add("And", inside, before)
     if inside is not None:
         scores = g.add("Where", inside, scores, low)

@@ -79,28 +79,21 @@ def arg_extreme(g, a, data):
     return g.as_result(made, (1,)) if a.axis is None else made
 
 
-@converts("topk")
+@converts("topk", "sort", "argsort")
 def topk(g, a, data):
     axis = axes_of(a.axis, g.rank(data))[0]
-    count = a.k or g.extent(data, axis)
-    values, places = g.add("TopK", data, ints(count), outputs=2, axis=axis, largest=int(not a.is_ascend))
-    if a.ret_typ == "mask":
+    count = g.extents([getattr(a, "k", 0) or g.lengths_of(data)[axis]])
+    values, places = g.add("TopK", data, count, outputs=2, axis=axis, largest=int(not a.is_ascend))
+    wanted = {"sort": "value", "argsort": "indices"}.get(g.operator) or a.ret_typ
+    if wanted == "mask":
         dtype = g.outputs[0][1]
         nothing = g.add("Mul", data, g.like(0, g.dtype(data)))
         ones = g.add("Cast", g.add("GreaterOrEqual", places, np.int64(0)), to=g.code(dtype))
         return g.add("ScatterElements", g.cast(nothing, dtype, g.dtype(data)), places, ones, axis=axis)
-    if a.ret_typ == "value":
+    if wanted == "value":
         return values
     places = g.cast(places, a.dtype, "int64")
-    return places if a.ret_typ == "indices" else [values, places]
-
-
-@converts("sort", "argsort")
-def sort(g, a, data):
-    axis = axes_of(a.axis, g.rank(data))[0]
-    count = g.add("Gather", g.add("Shape", data), ints(axis))
-    values, places = g.add("TopK", data, count, outputs=2, axis=axis, largest=int(not a.is_ascend))
-    return g.cast(places, a.dtype, "int64") if g.operator == "argsort" else values
+    return places if wanted == "indices" else [values, places]
 
 
 @converts("cumsum")

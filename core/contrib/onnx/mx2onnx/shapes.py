@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from core.contrib.onnx.mx2onnx.table import axes_of, converts, enter, ints
@@ -115,20 +117,16 @@ def constant_like(g, a, data):
 
 @converts("_contrib_arange_like")
 def arange_like(g, a, data):
-    dtype = g.outputs[0][1]
-    shape = g.shape(data)
+    dtype, lengths = g.outputs[0][1], g.lengths_of(data)
+    count = math.prod(lengths) if a.axis is None else lengths[a.axis]
     if a.repeat != 1:
         raise g.refuse("repeat is not 1")
-    known = shape if a.axis is None else (shape[a.axis],)
-    if None not in known:
-        count = int(np.prod(known))
-        places = g.constant((a.start + a.step * np.arange(count)).astype(dtype), name=g.fresh(g.hint))
-        g.used.add(places)
-        return g.as_result(places) if a.axis is None else g.add("Identity", places)
-    count = g.add("Size", data) if a.axis is None else g.add("Gather", g.add("Shape", data), np.int64(a.axis))
-    places = g.cast(g.add("Range", np.int64(0), count, np.int64(1)), dtype, "int64")
-    places = g.add("Add", g.add("Mul", places, g.like(a.step, dtype)), g.like(a.start, dtype))
-    return g.add("Reshape", places, g.add("Shape", data)) if a.axis is None else places
+    if type(count) is int:
+        places = g.add("Identity", (a.start + a.step * np.arange(count)).astype(dtype))
+    else:
+        places = g.add("Mul", g.cast(steps(g, count), dtype, "int64"), g.like(a.step, dtype))
+        places = g.add("Add", places, g.like(a.start, dtype))
+    return g.as_result(places, (count,))
 
 
 # ---------------------------------------------------------------------------------------------- indices
@@ -176,29 +174,18 @@ def pick(g, a, data, index):
     return made if a.keepdims else g.add("Squeeze", made, ints(axis))
 
 
-@converts("SequenceMask")
-def sequence_mask(g, a, data, length=None):
-    if not a.use_sequence_length or length is None:
-        return g.add("Identity", data)
-    others = [i for i in range(g.rank(data)) if i != 1 - a.axis]
-    inside = within(g, data, a.axis, g.rank(data) - a.axis - 1, length, *others)
-    return g.add("Where", inside, data, g.like(a.value, g.dtype(data)))
-
-
 def within(g, data, axis: int, behind: int, length, *axes: int):
     """Which places along an axis, of so many axes behind it, come before a length, which gets axes where it lacks them."""
-    places = places_along(g, data, axis)
+    places = steps(g, g.lengths_of(data)[axis])
     places = g.add("Unsqueeze", places, ints(*range(1, behind + 1))) if behind else places
     return g.add("Less", places, g.add("Unsqueeze", g.cast(length, "int64"), ints(*axes)))
 
 
-def places_along(g, data, axis: int):
-    """0, 1, 2, ... along an axis, int64."""
-    extent = g.shape(data)[axis]
-    if extent is not None:
-        return g.constant(np.arange(extent, dtype=np.int64))
-    count = g.add("Gather", g.add("Shape", data), np.int64(axis))
-    return g.add("Range", np.int64(0), count, np.int64(1))
+def steps(g, count):
+    """0, 1, 2, ..., so many, int64."""
+    if type(count) is int:
+        return g.constant(np.arange(count, dtype=np.int64))
+    return g.add("Range", np.int64(0), g.add("Squeeze", g.extents((count,))), np.int64(1))
 
 
 @converts("SequenceReverse")
@@ -206,16 +193,6 @@ def sequence_reverse(g, a, data, length=None):
     if not a.use_sequence_length or length is None:
         return g.add("Slice", data, ints(-1), ints(-_LAST), ints(0), ints(-1))
     return g.add("ReverseSequence", data, g.cast(length, "int64"), time_axis=0, batch_axis=1)
-
-
-@converts("SequenceLast")
-def sequence_last(g, a, data, length=None):
-    if not a.use_sequence_length or length is None:
-        return g.add("Gather", data, np.int64(-1), axis=a.axis)
-    if a.axis == 0:
-        data = g.add("Transpose", data, perm=[1, 0, *range(2, g.rank(data))])
-    last = g.add("Unsqueeze", g.add("Sub", g.cast(length, "int64"), np.int64(1)), ints(1))
-    return g.add("GatherND", data, last, batch_dims=1)
 
 
 enter({

@@ -16,7 +16,7 @@ CONVERSIONS: dict[str, Callable] = {}
 NEEDED: dict[str, int] = {}  # opsets of the operators that need a later one
 # Expressions over other operators, which are converted in their place.
 EXPRESSIONS = frozenset(
-    "Activation amp_cast clip L2Normalization log_softmax SoftmaxActivation softmax softmin where "
+    "Activation amp_cast clip L2Normalization log_softmax SequenceLast SequenceMask SoftmaxActivation softmax softmin where "
     "_contrib_BatchNormWithReLU _contrib_SyncBatchNorm _contrib_div_sqrt_dim _linalg_gemm2 _npi_matmul "
     "_contrib_interleaved_matmul_encdec_qk _contrib_interleaved_matmul_encdec_valatt "
     "_contrib_interleaved_matmul_selfatt_qk _contrib_interleaved_matmul_selfatt_valatt".split()

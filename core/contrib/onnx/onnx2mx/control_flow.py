@@ -102,7 +102,7 @@ def _each(net, body, walk, elements: dict, states: dict, bound: dict, outputs: S
         for x, (source, single) in zip(slices, along.values()):
             _bind(net, x, source, True, single)
         for x, source in zip(variables, held.values()):
-            _bind(net, x, source, False, source in net.singles)
+            _bind(net, x, source, False, net.is_single(source))
         values = bound | dict(zip(along, slices)) | dict(zip(held, variables))
         made = [net.symbol(x) for x in walk(body, values)[-len(outputs) :]]
         for k, x in zip(kept, variables):
@@ -142,7 +142,7 @@ def _while(net, body, walk, most, condition, states: list) -> list:
     def step(number, going, *held):
         given = number, going, *held
         for x, source in zip(given, variables):
-            _bind(net, x, source, False, x is number or source in net.singles)
+            _bind(net, x, source, False, x is number or net.is_single(source))
         going, *made = [net.symbol(x) for x in walk(body, {v.name: x for v, x in zip(body.input, given)})]
         for x, new in zip(held, made):
             _check_state(net, x, new)
@@ -155,7 +155,7 @@ def _bind(net: Network, variable: Symbol, source: Symbol, element: bool, single:
     """Tells what a variable of a body stands for. element: of the source along axis 0; single: it is a number."""
     net.extents.bind(variable, source, element)
     if single:
-        net.singles.add(variable)
+        net.note_single(variable)
 
 
 def _places(elements: dict) -> Symbol:

@@ -184,7 +184,11 @@ def _walk(onnx, network: Network, graph, path: str, within: str = "", outer=None
                 results = folded(network, node, given, types)
                 results = CONVERSIONS[node.op_type](network, attrs, *given) if results is None else results
                 results = results if isinstance(results, list) else [results]
-                network.singles.note((types.get(name), x) for name, x in zip(node.output, results))
+                for type_, x in (
+                    (types[name].tensor_type, x) for name, x in zip(node.output, results) if name in types
+                ):
+                    if isinstance(x, Symbol) and type_.HasField("shape") and not type_.shape.dim:
+                        network.note_single(x)
             else:
                 results = _by_definition(onnx, network, node, given, path, f"{within}{place}: ")
         except (TypeError, KeyError, ValueError, IndexError, ArithmeticError, OverflowError) as error:

@@ -88,7 +88,7 @@ def _axes(net, attrs, axes):
 def unsqueeze(net, attrs, x, axes=None):
     axes = _axes(net, attrs, axes)
     made, rank = net.symbol(x), None
-    if x in net.singles:
+    if net.is_single(x):
         return sym.Reshape(made, shape=(1,) * len(axes))
     if any(a < 0 for a in axes):
         rank = net.rank(made) + len(axes)
@@ -187,7 +187,7 @@ def gather(net, attrs, x, indices):
         part = sym.slice_axis(net.symbol(x), axis=axis, begin=i, end=i + 1 if i != -1 else None)
         return sym.squeeze(part, axis=(axis,))
     made = sym.take(net.symbol(x), net.symbol(indices), axis=axis, mode="wrap")
-    return sym.squeeze(made, axis=(axis,)) if indices in net.singles and net.rank(x) > 1 else made
+    return sym.squeeze(made, axis=(axis,)) if net.is_single(indices) and net.rank(x) > 1 else made
 
 
 @converts("GatherElements")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 
@@ -58,7 +58,8 @@ class Network:
         self.values: dict[str, object] = {}
         self.constants: dict[str, np.ndarray] = {}
         self.used: dict[str, np.ndarray] = {}  # constants that became parameters
-        self.extents, self.singles = Extents(facts), Singles()
+        self.extents = Extents(facts)
+        self._singles: set[Value] = set()  # of symbols that stand for single numbers
         self.where, self.name, self.outputs = "", "", 1  # of the node that is converted
         self._names: dict[int, str] = {}
         self._symbols: dict[str, Symbol] = {}
@@ -74,7 +75,7 @@ class Network:
         self.values[name] = sym.var(name)
         self.extents.variable(self.values[name], dtype, extents)
         if extents == ():
-            self.singles.add(self.values[name])
+            self.note_single(self.values[name])
 
     def symbol(self, value) -> Symbol:
         """A value as a symbol; constants become parameters."""
@@ -91,7 +92,7 @@ class Network:
         made = sym.Concat(*parts, dim=0) if len(parts) > 1 else parts[0]
         made = made if value.dtype == "int64" else sym.Cast(made, dtype=value.dtype)
         if value.shape == ():
-            self.singles.add(made)
+            self.note_single(made)
         return made if len(value.shape) < 2 else sym.Reshape(made, shape=value.shape)
 
     def parameter(self, value: np.ndarray, name: str | None = None) -> Symbol:
@@ -124,9 +125,19 @@ class Network:
         """The type of a value as ONNX tells it, an empty one of None."""
         if value is None:
             return package().TypeProto()
-        helper, shape = package().helper, () if value in self.singles else self.shape(value)
+        helper, shape = package().helper, () if self.is_single(value) else self.shape(value)
         code = helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype(value)))
         return helper.make_tensor_type_proto(code, shape and [None if n < 0 else n for n in shape])
+
+    def is_single(self, value) -> bool:
+        """Whether a value is a single number: ONNX gives it no axis, a classic array has one."""
+        if isinstance(value, Symbol):
+            return value._entries[0] in self._singles
+        return isinstance(value, (np.ndarray, Varying)) and value.shape == ()
+
+    def note_single(self, value: Symbol) -> None:
+        """Notes that a symbol stands for a single number."""
+        self._singles.add(value._entries[0])
 
     def rank(self, value, what: str = "the input") -> int:
         """The number of axes of a value; MXNetError where it does not follow."""
@@ -170,29 +181,3 @@ class Network:
     def refuse(self, why: str) -> MXNetError:
         """The error for a node that has no form here."""
         return MXNetError(f"{self.where}: {why}")
-
-
-# ---------------------------------------------------------------------------------------------- single numbers
-
-
-class Singles:
-    """The symbols of a network that stand for single numbers: ONNX gives them no axis, a classic array has one."""
-
-    def __init__(self):
-        self._values: set[Value] = set()
-
-    def __contains__(self, value) -> bool:
-        if isinstance(value, Symbol):
-            return value._entries[0] in self._values
-        return isinstance(value, (np.ndarray, Varying)) and value.shape == ()
-
-    def add(self, value: Symbol) -> None:
-        """Notes one."""
-        self._values.add(value._entries[0])
-
-    def note(self, results: Iterable[tuple]) -> None:
-        """Notes those of the results, (type or None, value), that are single numbers by their types."""
-        for type_, x in results:
-            if type_ is not None and isinstance(x, Symbol) and type_.tensor_type.HasField("shape"):
-                if not type_.tensor_type.shape.dim:
-                    self.add(x)
