@@ -21,7 +21,11 @@ resolved:
             try:
                 if type(data) is not NDArray:
                     raise TypeError
-                tensor = kernel(data._data)
+                x = data._data
+                if x.is_cpu and backend.forced is None:
+                    tensor = on_cpu[x.dtype](x)
+                else:
+                    tensor = kernel(x)
                 result = new(NDArray)
                 result._data, result._ctx, result._entry = tensor, data._ctx, None
             except FALLBACK_ERRORS:
@@ -32,6 +36,7 @@ resolved:
                 return result
         return launch(op, one_kind(op, [data], NDArray, out), {}, NDArray, out)
 
+`on_cpu`, which formulas have, holds ATen's functions by dtype: one call of Python less than the way that all others go.
 What does not fit there (other classes of arrays, tracing, parameters without a shape, mixed precision, errors) goes on to
 `launch`, which does all of it and says what is wrong.
 """
@@ -47,9 +52,10 @@ from core import documentation, random_keys, storage
 from core.base import MXNetError
 from core.context import Context, current_context
 from core.dtypes import dtype_name
+from core.kernels.dispatch import state as backend
 from core.operand_errors import FALLBACK_ERRORS, KERNEL_ERRORS, NeedsShape, OperandError, operand_error
 from core.ops.attributes import BOOLS
-from core.ops.registry import NULL, Operator
+from core.ops.record import NULL, REQUIRED, Operator
 from core.ops.storage_types import DENSE
 from core.ops.values import Attrs, Tensor, Value
 from core.tape import attach, busy, state
@@ -81,12 +87,22 @@ def launcher(op: Operator, kind: type) -> Callable[..., Any]:
 _FUNCTIONS: dict[tuple[Operator, type | None], Callable[..., Any]] = {}
 
 
-def infix(method: str, array_op: Operator, scalar_op: Operator, other: Callable[..., Any]) -> Callable[..., Any]:
-    """The method `__add__`, ... of arrays: for an array of the same class or a Python number; `other` does the rest."""
-    number = _fast_path(scalar_op, ["self"], "like", "_scalar_op", kernel="_scalar_op.forward", attrs="scalar=other")
+def infix(
+    method: str, array_op: Operator, scalar_op: Operator, other: Callable[..., Any], kind: type | None = None
+) -> Callable[..., Any]:
+    """The method `__add__`, ... of arrays: for an array of the same class or a Python number; `other` does the rest.
+
+    kind: given for a function of two values instead, the first an array of that class, which `other` does not see.
+    """
+    number = _fast_path(scalar_op, ["self"], "like", "_scalar_op", kernel="_scalar_op.forward", number=True)
     array = _fast_path(array_op, ["self", "other"], "like", "_array_op", kernel="_array_op.forward")
     lines = [
-        f"def {method}(self, other):",
+        f"def {method}({'self, other' if kind is None else 'lhs, rhs'}):",
+        *(
+            ["    if type(lhs) is not _kind:", "        return _other(lhs, rhs)", "    self, other = lhs, rhs"]
+            if kind
+            else []
+        ),
         "    out, kind, like = None, type(other), type(self)",
         "    if kind is float or kind is int:",
         *(f"    {line}" for line in number),
@@ -94,7 +110,9 @@ def infix(method: str, array_op: Operator, scalar_op: Operator, other: Callable[
         *(f"    {line}" for line in array),
         "    return _other(self, other)",
     ]
-    return _compiled(method, lines, array_op, scalar_op, _array_op=array_op, _scalar_op=scalar_op, _other=other)
+    names = {"_array_op": array_op, "_scalar_op": scalar_op, "_other": other, "_kind": kind}
+    tables = {"_array_op_on_cpu": array_op.on_cpu, "_scalar_op_on_cpu": scalar_op.on_cpu}
+    return _compiled(method, lines, array_op, scalar_op, **names, **tables)
 
 
 def _generate(op: Operator, kind: type | None, public: bool) -> Callable[..., Any]:
@@ -126,6 +144,7 @@ def _generate(op: Operator, kind: type | None, public: bool) -> Callable[..., An
         _dense=getattr(kind, "_dense_kind", None),
         _kernel=bound and bound.kernel,
         _recorded=bound and bound.op,
+        _op_on_cpu=op.on_cpu,
         _parse=op.parse_positional,
         _bounds=op.bounds if op.binds else None,
         _launch=launch_stored if op.storage is not DENSE else launch,
@@ -179,12 +198,19 @@ def _general_call(op: Operator, like: str, public: bool, owned: bool) -> str:
 
 
 def _fast_path(
-    op: Operator, inputs: Sequence[str], like: str, record: str, owned: bool = False, kernel: str = "", attrs: str = ""
+    op: Operator,
+    inputs: Sequence[str],
+    like: str,
+    record: str,
+    owned: bool = False,
+    kernel: str = "",
+    number: bool = False,
 ) -> list[str]:
     """`launch` for dense arrays that no tracer looks at: lines that return the result, or go on where they do not fit.
 
     like: the expression of the class of arrays; record: the name of the operator; owned: whether a view is to be taken
-    for the caller alone. kernel, attrs: given where the source has neither attributes to type nor a kernel to bind.
+    for the caller alone. kernel: given where the source has neither attributes to type nor a kernel to bind; number:
+    whether `other` is the scalar of the operator.
     """
     passed = inputs if op.special_inputs is None else inputs[: op.special_inputs]
     tensors = [f"{i}._data" if i not in op.optional else f"None if {i} is None else {i}._data" for i in passed]
@@ -196,14 +222,20 @@ def _fast_path(
     lines += [f"if {unlike}:", "    raise TypeError"] if (unlike := _unlike(op, inputs, like, first)) else []
     operands, recorded = ", ".join([*inputs[:-1], f"*{inputs[-1]}"] if op.variadic else passed), record
     if kernel:
-        typed = "{'scalar': other}" if attrs else "{}"
-        lines.append(f"tensor = {kernel}({', '.join([*tensors, attrs] if attrs else tensors)})")
+        typed = "{'scalar': other}" if number else "{}"
+        if op.on_cpu is None:
+            lines.append(f"tensor = {kernel}({', '.join([*tensors, *['scalar=other'] * number])})")
+        else:
+            lines += _on_the_cpu(f"{record}_on_cpu", tensors, number, kernel)
+    elif op.on_cpu is not None and not op.attrs and not op.optional and op.special is None and len(tensors) < 3:
+        typed, recorded = "{}", "_recorded"
+        lines += _on_the_cpu("_op_on_cpu", tensors, False, "_kernel")
     else:
         typed, recorded = "_typed" if op.attrs else "{}", "_recorded"
         for a in op.tuples:  # (True, 0) equals (1, 0), which may be remembered
             lines += [f"if type({a}) is tuple and not _BOOLS.isdisjoint(map(type, {a})):", "    raise TypeError"]
         if op.attrs:
-            lines.append(f"_kernel, _recorded, _typed = _bounds[{', '.join(f'{a}, type({a})' for a in op.attrs)}]")
+            lines.append(f"_kernel, _recorded, _typed = {_bound_to(op)}")
         if op.results != "one" and not several:  # what a gradient reads besides has to be kept, too
             lines += ["if _recorded is None and _busy and _state.recording:", "    raise TypeError"]
         lines.append(f"tensor = _kernel({', '.join(tensors)})")
@@ -226,6 +258,30 @@ def _fast_path(
         "            if _busy and _state.recording:",
         f"                _attach({recorded}, {typed}, ({operands},), {'result' if several else '(result,)'})",
         f"            return {'result if len(result) > 1 else result[0]' if several else 'result'}",
+    ]
+
+
+def _bound_to(op: Operator) -> str:
+    """What the operator is under its attributes; to ask whether all are left out takes a third of making a key."""
+    found = f"_bounds[{', '.join(f'{a}, type({a})' for a in op.attrs)}]"
+    if len(op.attrs) == 1 or any(default is REQUIRED for _, default in op.attrs.values()):
+        return found
+    return f"_bounds.plain if {' is '.join(op.attrs)} is _NULL else {found}"
+
+
+def _on_the_cpu(table: str, tensors: Sequence[str], number: bool, kernel: str) -> list[str]:
+    """Lines that call the CPU's kernel of a formula from `table` for tensors of one type, elsewhere `kernel`; a call less
+    than by that. number: whether `other` is the scalar of the operator.
+    """
+    names = ["_x", "_y"][: len(tensors)]
+    alike = "_y.dtype is _type and " if len(names) > 1 else ""
+    return [
+        f"{', '.join(names)} = {', '.join(tensors)}",
+        "_type = _x.dtype",
+        f"if {alike}_x.is_cpu and _backend.forced is None:",
+        f"    tensor = {table}[_type]({', '.join([*names, *['other'] * number])})",
+        "else:",
+        f"    tensor = {kernel}({', '.join([*names, *['scalar=other'] * number])})",
     ]
 
 
@@ -545,7 +601,7 @@ def _one_kind(
 
 
 _SCOPE = {
-    "_FALLBACK_ERRORS": FALLBACK_ERRORS, "_BOOLS": BOOLS, "_NULL": NULL, "_attach": attach, "_busy": busy, "_create": create,
+    "_FALLBACK_ERRORS": FALLBACK_ERRORS, "_BOOLS": BOOLS, "_NULL": NULL, "_backend": backend, "_attach": attach, "_busy": busy, "_create": create,
     "_gather": _gather, "_new": _new, "_one_kind": _one_kind, "_own": own, "_own_memory": storage.apart,
     "_several": _several, "_state": state,
 }  # fmt: skip

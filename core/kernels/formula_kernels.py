@@ -48,11 +48,11 @@ def pointwise_of_one_type(
     refuse: Callable[[Sequence[Tensor]], None],
     refused: str | None = None,
     variant: Callable[[torch.dtype], Function | None] = lambda dtype: None,
-) -> tuple[Function, Function]:
+) -> tuple[Function, Function, dict[torch.dtype, Function]]:
     """The shortest way to the kernel of a formula for operands of one type; `refuse(tensors)` raises otherwise.
 
-    A function of (tensors..., attributes by name), and one that gives such a function of tensors for attributes (a
-    namespace). refused: a type that a formula of two operands does not take. variant: for a dtype, the function that
+    A function of (tensors..., attributes by name), one that gives such a function of tensors for attributes (a
+    namespace), and the CPU's functions of (tensors..., attributes...) by the dtype of all tensors. refused: a type that a formula of two operands does not take. variant: for a dtype, the function that
     takes the place of the formula's kernel on any device, if one does.
     """
     no = None if refused is None else storage.TORCH[refused]
@@ -62,6 +62,8 @@ def pointwise_of_one_type(
         """The CPU's kernels by dtype, made when they are first asked for."""
 
         def __missing__(self, dtype: torch.dtype) -> Function:
+            if dtype is no:
+                return lambda *given: refuse(given)
             self[dtype] = function = variant(dtype) or _of_type(formula, dtype)
             return function
 
@@ -114,8 +116,8 @@ def pointwise_of_one_type(
         return general((x,), [attrs[n] for n in names], x.dtype)
 
     if names or count > 2:
-        return (one_with_attributes if count == 1 else with_attributes), bind
-    return (one if count == 1 else two), bind
+        return (one_with_attributes if count == 1 else with_attributes), bind, on_cpu
+    return (one if count == 1 else two), bind, on_cpu
 
 
 def pointwise_of_first_type(formula: Formula) -> Function:

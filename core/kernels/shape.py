@@ -47,6 +47,8 @@ def expand_dims(x: Tensor, axis: int) -> Tensor:
 
 def permute(x: Tensor, axes: Sequence[int]) -> Tensor:
     """The axes in another order, in new row-major memory."""
+    if len(axes) == 2 and not axes[1] and axes[0] == 1:
+        return _row_major(x.mT)  # half the time
     return _row_major(x.permute(tuple(axes)))
 
 
@@ -153,11 +155,13 @@ def without_negative_steps(shape: Sequence[int], key: tuple, device) -> tuple:
 
 def concat(tensors: Sequence[Tensor], axis: int, room: int = 0) -> Tensor:
     """The tensors joined along an axis; with `room` in memory of which `grown` may take so many positions more."""
-    if tensors[0].is_meta:  # ATen needs Python, and its compiler, for tensors without memory
-        return joined(tensors, axis)
     first = tensors[0]
+    if not room and first.is_cpu and state.forced is None:
+        return torch.cat(tensors, axis)
+    if first.is_meta:  # ATen needs Python, and its compiler, for tensors without memory
+        return joined(tensors, axis)
     if not room:
-        return torch.cat(tensors, axis) if first.is_cpu and state.forced is None else copies.joined(tensors, axis)
+        return copies.joined(tensors, axis)
     shape = list(first.shape)
     shape[axis] = sum(t.shape[axis] for t in tensors) + room
     whole = torch.empty(shape, dtype=first.dtype, device=first.device, memory_format=memory_format(first))
@@ -179,10 +183,11 @@ def grown(x: Tensor, tensors: Sequence[Tensor], axis: int) -> Tensor:
 
 
 def stack(tensors: Sequence[Tensor], axis: int) -> Tensor:
-    if tensors[0].is_meta:
-        return joined([t.unsqueeze(axis) for t in tensors], axis)
-    if tensors[0].is_cpu and state.forced is None:
+    first = tensors[0]
+    if first.is_cpu and state.forced is None:
         return torch.stack(tensors, axis)
+    if first.is_meta:
+        return joined([t.unsqueeze(axis) for t in tensors], axis)
     return copies.joined([t.unsqueeze(axis) for t in tensors], axis)
 
 

@@ -253,19 +253,15 @@ def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
 
 def _either_side(name: str, array_op: str, scalar_op: str, reverse_op: str | None):
     """A function of two arrays or numbers, as `nd.add(1, x)`."""
-    of_arrays = dispatch.launcher(TABLE[array_op], NDArray)
 
     def function(lhs, rhs):
-        if type(lhs) is NDArray and type(rhs) is NDArray:
-            return of_arrays(lhs, rhs)
         if isinstance(lhs, numbers.Number) and isinstance(rhs, numbers.Number):
             return _PLAIN[name](lhs, rhs)
         if not isinstance(lhs, NDArray) and not isinstance(rhs, NDArray) and hasattr(lhs, "_apply_operator"):
             return TABLE[array_op](lhs, rhs)
         return binary(lhs, rhs, TABLE[array_op], TABLE[scalar_op], TABLE[reverse_op] if reverse_op else None)
 
-    function.__name__ = name
-    return function
+    return dispatch.infix(name, TABLE[array_op], TABLE[scalar_op], function, NDArray)
 
 
 _PLAIN = {

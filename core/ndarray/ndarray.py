@@ -378,10 +378,12 @@ class NDArray:
             shape = named.pop("shape", shape)
             if named:
                 raise TypeError(f"reshape takes shape and reverse, given {', '.join(named)}")
-        if not reverse and _is_free(self):
+        if not reverse and (not busy or _is_free(self)):
             try:
                 if 0 not in shape:  # the codes below -1 are errors here
-                    return _shared(self, self._data.reshape(shape))
+                    view = _new(self._dense_kind)
+                    view._data, view._ctx, view._entry = self._data.reshape(shape), self._ctx, None
+                    return view
             except (RuntimeError, TypeError, ValueError):
                 pass  # the operator says what is wrong
         out = _reshape(self, tuple(shape), reverse)
@@ -393,8 +395,7 @@ class NDArray:
 
     def expand_dims(self, axis, inplace=False):
         """The array with a new axis of length 1 at `axis`; with inplace=True in the same memory."""
-        out = _expand_dims(self, axis=axis)
-        return self.reshape(out.shape) if inplace else out
+        return self.reshape(_expand_dims(self, axis).shape) if inplace else _expand_dims(self, axis)
 
     def squeeze(self, axis=None, inplace=False):
         """The array without axes of length 1 (all, or those of `axis`); with inplace=True in the same memory."""
@@ -410,7 +411,7 @@ class NDArray:
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         now = self.shape
         lead = len(shape) - len(now)
-        if lead < 0 or any(m != n and (m != 1 or n < 0) for m, n in zip(now, shape[lead:], strict=True) if n):
+        if not _repeats(now, shape):
             raise ValueError(f"an array of shape {now} cannot be repeated to the shape {shape}")
         source = self if not lead else F._reshape_to(self, shape=(1,) * lead + now)
         return _broadcast_to(source, shape)
@@ -438,6 +439,18 @@ def _rebuild(kind, given):
     array = kind.__new__(kind)
     array.__setstate__(given)
     return array
+
+
+def _repeats(now: tuple, shape: tuple) -> bool:
+    """Whether axes of length 1 of a shape can be repeated, and new ones put before them, to another, whose 0 keeps a
+    length."""
+    lead = len(shape) - len(now)
+    if lead < 0:
+        return False
+    for m, n in zip(now, shape[lead:] if lead else shape, strict=True):
+        if m != n and n and (m != 1 or n < 0):
+            return False
+    return True
 
 
 def _is_free(array: NDArray) -> bool:
@@ -582,12 +595,12 @@ NDArray._dense_kind = NDArray
 for _name in METHODS:
     if _name not in NDArray.__dict__:
         setattr(NDArray, _name, _method(_name))
-_negative = _method("negative")
+_negative, _BOOL = _method("negative"), storage.torch_dtype("bool")
 
 
 def _minus(self) -> NDArray:
     """The negative; of bools as whole numbers, because MXNet multiplies by -1."""
-    return self * -1 if storage.NAMES[self._data.dtype] == "bool" else _negative(self)
+    return self * -1 if self._data.dtype is _BOOL else _negative(self)
 
 
 NDArray.__neg__, NDArray.__abs__ = _minus, _method("abs")

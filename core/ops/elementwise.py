@@ -157,7 +157,7 @@ def block_grad(data: Expr) -> Expr:
 
 def _fresh(op: Operator) -> None:
     """An identity formula must not hand out its operand's memory."""
-    op.forward = lambda data: data.clone()
+    op.forward, op.on_cpu = lambda data: data.clone(), None
 
 
 @operator("_bridge", identity=True)
@@ -455,7 +455,7 @@ def _enter_binary(
                 )
             return compute(lhs, rhs)
 
-        op.forward = forward
+        op.forward, op.on_cpu = forward, None
     return op
 
 
@@ -492,8 +492,22 @@ def _enter_scalar(name: str, function: Callable[..., Any], differentiable: bool,
             scalar = whole
         return kernel(formula, (data,), (scalar,), data.dtype)
 
-    op.forward = forward
+    op.forward, op.on_cpu = forward, None if op.on_cpu is None else _ScalarKernels(op.on_cpu, forward, power)
     return op
+
+
+class _ScalarKernels(dict[Dtype, Callable[..., Any]]):
+    """The CPU's functions of (tensor, number) by dtype: the formula's own where numbers are taken as they are."""
+
+    def __init__(self, own: dict[Dtype, Callable[..., Any]], forward: Callable[..., Any], power: bool) -> None:
+        self._own, self._forward, self._power = own, forward, power
+
+    def __missing__(self, dtype: Dtype) -> Callable[..., Any]:
+        half = self._power and dtype is kernels.torch_dtype("float16")
+        whole = not dtype.is_floating_point
+        found = (lambda x, scalar: self._forward(x, scalar=scalar)) if half or whole else self._own[dtype]
+        self[dtype] = found
+        return found
 
 
 def _old_name(name: str) -> str:

@@ -156,7 +156,8 @@ def _batch_dot_special(attrs: Namespace) -> Special:
     ta, tb = attrs.transpose_a, attrs.transpose_b
 
     def run(lhs: Tensor, rhs: Tensor) -> Tensor:
-        if lhs.dim() != 3 or rhs.dim() != 3 or lhs.shape[0] != rhs.shape[0]:
+        first, second = lhs.shape, rhs.shape
+        if not len(first) == len(second) == 3 or first[0] != second[0]:
             return batch_dot.forward(lhs, rhs, transpose_a=ta, transpose_b=tb)
         return K.matmul(lhs, rhs, ta, tb)
 

@@ -197,7 +197,7 @@ def enter_scalar(
             data = kernels.cast(data, "int64")
         return kernel(formula, (data,), (scalar,), data.dtype)
 
-    op.forward = forward
+    op.forward, op.on_cpu = forward, None
     return op
 
 

@@ -76,11 +76,15 @@ def _topk_special(attrs: Namespace) -> Special:
     k, axis, ascend = attrs.k, attrs.axis, attrs.is_ascend
     if attrs.ret_typ != "indices" or axis is None or k < 1:
         return None
-    kind = kernels.torch_dtype(attrs.dtype)
+    kind, bools = kernels.torch_dtype(attrs.dtype), kernels.torch_dtype("bool")
+    known: dict[int, int] = {}  # the axis from the front, by the number of axes
 
     def run(data: Tensor) -> Tensor:
-        _, at = _flat(data, axis, "topk")
-        if k > data.shape[at]:
+        n = data.dim()
+        if n not in known:
+            known[n] = normal_axis(axis, n, "topk")
+        at = known[n]
+        if k > data.shape[at] or data.dtype is bools:
             raise ValueError("the operator says what does not fit")
         return K.topk_indices(data, k, at, not ascend, kind).contiguous()
 

@@ -168,16 +168,16 @@ def _slice_like_gradient(
 )
 def concat(*data: Tensor, dim: Int = 1) -> Tensor:
     """Arrays of one type joined along an existing axis."""
-    _of_one_type("concat", data)
-    return K.concat(data, normal_axis(dim, data[0].dim(), "concat"))
-
-
-def _of_one_type(name: str, data: tuple[Tensor, ...]) -> None:
     kind = data[0].dtype
     for x in data:
         if x.dtype is not kind:
-            given = ", ".join(kernels.dtype_name(x) for x in data)
-            raise MXNetError(f"{name}: arrays of one dtype are joined, given {given}; convert with astype")
+            _refuse_types("concat", data)
+    return K.concat(data, normal_axis(dim, data[0].dim(), "concat"))
+
+
+def _refuse_types(name: str, data: tuple[Tensor, ...]) -> None:
+    given = ", ".join(kernels.dtype_name(x) for x in data)
+    raise MXNetError(f"{name}: arrays of one dtype are joined, given {given}; convert with astype")
 
 
 @gradient(concat)
@@ -203,7 +203,10 @@ def rnn_param_concat(*data: Value, dim: Int = 1) -> Value:
 @operator("stack", memory="new")
 def stack(*data: Tensor, axis: Int = 0) -> Tensor:
     """Arrays of one shape and type joined along a new axis."""
-    _of_one_type("stack", data)
+    kind = data[0].dtype
+    for x in data:
+        if x.dtype is not kind:
+            _refuse_types("stack", data)
     return K.stack(data, normal_axis(axis, data[0].dim() + 1, "stack"))
 
 

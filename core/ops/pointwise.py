@@ -76,7 +76,7 @@ def make_pointwise(
                 f"{', '.join(kernels.dtype_name(t) for t in tensors)}; convert with astype"
             )
 
-        forward, bind = kernels.pointwise_of_one_type(formula, refuse, refused, variant)
+        forward, bind, op.on_cpu = kernels.pointwise_of_one_type(formula, refuse, refused, variant)
         if names:
             op.special = bind
     elif dtype == "first":
@@ -99,7 +99,7 @@ def make_pointwise(
 
     op.forward = forward
     if any(node.op == UNKNOWN for node in postorder([formula.root])):
-        op.forward = _unknown(op)
+        op.forward, op.on_cpu = _unknown(op), None
     if differentiable:
         _derive(op, formula)
     return op

@@ -35,6 +35,11 @@ class Bounds(dict[tuple[Any, ...], Bound]):
     def __init__(self, op: Operator) -> None:
         self._op = op
 
+    @functools.cached_property
+    def plain(self) -> Bound:
+        """That of the default attributes, for which no key is made."""
+        return self[(NULL, type(NULL)) * len(self._op.attrs)]
+
     def __missing__(self, key: tuple[Any, ...]) -> Bound:
         found = self._op.bind(self._op.parse(dict(zip(self._op.attrs, key[::2], strict=True))))
         if len(self) >= self.LIMIT:
@@ -95,6 +100,8 @@ class Operator(Facts):
         self.overwrites = overwrites  # the rule is told the memory that the result goes to (`into`)
         self.reserves = reserves  # the forward rule gives (outputs, what the gradient rule reads as `reserve`)
         self.formula: Formula | None = None
+        # of a formula: the CPU's functions of (tensors..., attributes...) by the dtype of all tensors
+        self.on_cpu: dict[Any, Callable[..., Any]] | None = None
         self.rule: Callable[..., Any] | None = None
         self.user_rule: Callable[..., Any] | None = None  # of an autograd.Function
         self.operands_read: Callable[[], list[int]] | None = None  # of a pointwise operator: what its rule reads

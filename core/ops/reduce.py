@@ -14,7 +14,7 @@ from core.ops.relations import FIRST, Only
 from core.ops.rows import by_rows, row_max, row_mean, row_min, summed
 from core.ops.shape import normal_axes, normal_axis
 from core.ops.storage_types import Told
-from core.ops.values import Attrs, Gradients, Namespace, Node, Tensor, Value
+from core.ops.values import Attrs, Gradients, Namespace, Node, Special, Tensor, Value
 
 K = kernels.reduce
 
@@ -203,7 +203,26 @@ def _enter_place(name: str) -> Operator:
     positions.__doc__ = (
         f"The index of the {name[3:]}imum along an axis (of the flat data by default), in the data's type."
     )
-    return operator(name, memory="new", unnamed=True)(positions)
+    op = operator(name, memory="new", unnamed=True)(positions)
+
+    @specialize(op)
+    def special(attrs: Namespace) -> Special:
+        axis, keepdims = attrs.axis, attrs.keepdims
+        if axis is None:
+            return None
+        known: dict[int, int] = {}  # the axis from the front, by the number of axes
+
+        def run(data: Tensor) -> Tensor:
+            n, kind = data.dim(), data.dtype
+            if n not in known:
+                known[n] = normal_axis(axis, n, name)
+            if n < 2 or kind is _BOOL:
+                return positions(data, axis=axis, keepdims=keepdims)
+            return kernel(data, known[n], keepdims, kind)
+
+        return run
+
+    return op
 
 
 argmax = _enter_place("argmax")
@@ -223,7 +242,7 @@ def cumsum(a: Tensor, *, axis: OptInt = None, dtype: OptDType = None) -> Tensor:
         a, axis = kernels.shape.reshape(a, (a.numel(),)), 0
     if not 0 <= axis < a.dim():
         raise MXNetError(f"cumsum: axis {axis} is not between 0 and {a.dim() - 1}; negative ones are not accepted")
-    if dtype is None and kernels.dtype_name(a) == "bool":
+    if dtype is None and a.dtype is _BOOL:
         dtype = "int64"
     return K.cumsum(a, axis, None if dtype is None else kernels.torch_dtype(dtype))
 

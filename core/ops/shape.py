@@ -26,7 +26,7 @@ K = kernels.shape
 @functools.lru_cache(4096, typed=True)
 def normal_axis(axis: int, ndim: int, name: str) -> int:
     """`axis` counted from the front; MXNetError where there is no such axis."""
-    if not isinstance(axis, numbers.Integral):
+    if type(axis) is not int and not isinstance(axis, numbers.Integral):  # which takes longer to ask
         raise WrongKind(f"{name}: an axis is an int, given {axis!r}")
     if not -ndim <= axis < ndim:
         raise NoAxis(f"{name}: axis {axis} is out of bounds for an array of {ndim} axes")
@@ -219,8 +219,13 @@ def expand_dims(data: Tensor, *, axis: Int) -> Tensor:
 
 @specialize(expand_dims)
 def _expand_dims_special(attrs: Namespace) -> Special:
-    axis = attrs.axis
-    return lambda data: storage.apart(K.expand_dims(data, axis))  # which knows its axes
+    axis, share = attrs.axis, storage.copy_on_write
+
+    def run(data: Tensor) -> Tensor:
+        view = data.unsqueeze(axis)  # which knows its axes
+        return share(view) if data.is_contiguous() else storage.apart(view)  # where it cannot, the long way copies
+
+    return run
 
 
 @operator("squeeze", reshapes=True)

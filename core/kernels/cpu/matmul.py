@@ -23,8 +23,11 @@ def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = 
         if a.numel() >= 4096 and reorders(a, b):
             return onednn._linear_pointwise.default(_row_major(a), b.mT, None, "none", [], "none")
         return torch.mm(a, b) if a.dim() == 2 else torch.matmul(a, b)
-    if axes == 3 and a.dim() == 3 and a.shape[0] == b.shape[0]:
-        return torch.bmm(a, b)
+    if axes == 3:
+        try:
+            return torch.bmm(a, b)
+        except RuntimeError:  # of other axes before the last two, or not to be multiplied
+            pass
     return torch.matmul(a, b)
 
 

@@ -106,6 +106,8 @@ def argmin(x: Tensor, axis: int, keepdims: bool, dtype: torch.dtype = torch.int6
 
 
 def cumsum(x: Tensor, axis: int, dtype: torch.dtype | None = None) -> Tensor:
+    if dtype is None and x.is_floating_point():  # the shorter call
+        return torch.cumsum(x, axis).contiguous()
     return torch.cumsum(x, axis, dtype=dtype or x.dtype).contiguous()
 
 
@@ -136,8 +138,9 @@ def _extremum(reduction, name: str, x: Tensor, axes: tuple[int, ...], keepdims: 
 def _argextremum(positions, reduction, name: str, x: Tensor, axis: int, keepdims: bool, dtype: torch.dtype) -> Tensor:
     if not x.numel():
         need_elements(name, x, (axis,))
-    if axis == x.dim() - 1 and x.dtype is not torch.bool:
-        if dtype in NUMPY and x.dtype in NUMPY and torch.get_num_threads() <= FEW and x.is_contiguous():
+    kind = x.dtype
+    if axis == x.dim() - 1 and kind is not torch.bool:
+        if kind in NUMPY and (dtype is kind or dtype in NUMPY) and torch.get_num_threads() <= FEW and x.is_contiguous():
             find = getattr(x.numpy(), name)
             return torch.from_numpy(np.asarray(find(axis, keepdims=True) if keepdims else find(axis), NUMPY[dtype]))
         index = positions(x, axis, keepdims)
