@@ -40,8 +40,8 @@ OPERATORS = {
 }  # fmt: skip
 # Other modules of core that users import or whose classes they use.
 OF_CORE = (
-    "core core.ndarray.ndarray core.ndarray.functions core.numpy.multiarray core.symbol.symbol core.initializer core.metric "
-    "core.lr_scheduler core.callback core.io core.image core.optimizer core.optimizer.optimizer core.optimizer.sgd "
+    "core core.ndarray.ndarray core.ndarray.functions core.ndarray.sparse_arrays core.numpy.multiarray core.symbol.symbol "
+    "core.initializer core.metric core.lr_scheduler core.callback core.io core.image core.optimizer core.optimizer.optimizer core.optimizer.sgd "
     "core.optimizer.adam core.optimizer.adagrad core.optimizer.contrib core.optimizer.updater"
 ).split()
 # Below these every module, below those every package.

@@ -11,7 +11,7 @@ import numpy as onp
 from core import random_keys
 from core.base import MXNetError
 from core.ndarray.ndarray import NDArray, array
-from core.ndarray.sparse import CSRNDArray, csr_matrix
+from core.ndarray.sparse_arrays import CSRNDArray, csr_matrix
 
 Numbers = onp.ndarray[Any, Any]
 Graphs = CSRNDArray | list[CSRNDArray]  # one, or several

@@ -16,7 +16,7 @@ from core.context import Context
 from core.dtypes import dtype_name
 from core.ndarray.ndarray import NDArray, array
 from core.ndarray.rows import distinct, on_host, own_index, row_index, rows_of, wrap
-from core.ndarray.sparse import RowSparseNDArray
+from core.ndarray.sparse_arrays import RowSparseNDArray
 from core.ops.registry import TABLE, F, Operator, gradients_through, tell
 from core.ops.values import Array, Attrs, Gradients, SparseArray, Value
 from core.tape import attach_rule, is_tracked, state
