@@ -28,8 +28,7 @@ class AdaGrad(Optimizer):
         return zeros_like(weight)
 
     def _rule(self, weight, grad, state, lr, wd, t, **where):
-        w, g, history = weight._data, grad._data, state._data
-        kernels.adagrad_(w, g, history, lr, wd, self.float_stable_eps, **self._scaling(), **where)
+        self._run(kernels.adagrad_, weight, grad, state, lr, wd, self.float_stable_eps, **where)
 
     def _is_lazy(self, weight, wd):
         return not wd  # rows without a gradient stay as they are by themselves
@@ -50,19 +49,8 @@ class RMSProp(Optimizer):
     <NDArray 2 @cpu(0)>
     """
 
-    def __init__(
-        self,
-        learning_rate=0.001,
-        gamma1=0.9,
-        gamma2=0.9,
-        epsilon=1e-8,
-        centered=False,
-        clip_weights=None,
-        *,
-        rho=None,
-        momentum=None,
-        **kwargs,
-    ):
+    def __init__(self, learning_rate=0.001, gamma1=0.9, gamma2=0.9, epsilon=1e-8, centered=False, clip_weights=None, *,
+                 rho=None, momentum=None, **kwargs):  # fmt: skip
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.gamma1 = gamma1 if rho is None else rho
         self.gamma2 = gamma2 if momentum is None else momentum
@@ -74,12 +62,11 @@ class RMSProp(Optimizer):
         return tuple(zeros_like(weight) for _ in range(3 if self.centered else 1))
 
     def _rule(self, weight, grad, state, lr, wd, t, **where):
-        where.update(self._scaling(), clip_weights=self.clip_weights or None)
-        arrays = [weight._data, grad._data, *(s._data for s in state)]
+        kernel, decays = kernels.rmsprop_, (self.gamma1,)
         if self.centered:
-            kernels.rmspropalex_(*arrays, lr, wd, self.gamma1, self.gamma2, self.epsilon, **where)
-        else:
-            kernels.rmsprop_(*arrays, lr, wd, self.gamma1, self.epsilon, **where)
+            kernel, decays = kernels.rmspropalex_, (self.gamma1, self.gamma2)
+        where["clip_weights"] = self.clip_weights or None
+        self._run(kernel, weight, grad, state, lr, wd, *decays, self.epsilon, **where)
 
 
 @register
@@ -103,9 +90,7 @@ class AdaDelta(Optimizer):
         return zeros_like(weight), zeros_like(weight)
 
     def _rule(self, weight, grad, state, lr, wd, t, **where):
-        acc_g, acc_delta = (s._data for s in state)
-        w, g = weight._data, grad._data
-        kernels.adadelta_(w, g, acc_g, acc_delta, 1.0, wd, self.rho, self.epsilon, **self._scaling(), **where)
+        self._run(kernels.adadelta_, weight, grad, state, 1.0, wd, self.rho, self.epsilon, **where)
 
 
 @register
@@ -132,9 +117,7 @@ class Ftrl(Optimizer):
         return zeros_like(weight), zeros_like(weight)
 
     def _rule(self, weight, grad, state, lr, wd, t, **where):
-        z, n = (s._data for s in state)
-        w, g = weight._data, grad._data
-        kernels.ftrl_(w, g, z, n, lr, wd, self.lamda1, self.beta, **self._scaling(), **where)
+        self._run(kernels.ftrl_, weight, grad, state, lr, wd, self.lamda1, self.beta, **where)
 
     def _is_lazy(self, weight, wd):
         return weight.stype == "row_sparse"

@@ -24,6 +24,10 @@ class _Moments(Optimizer):
     def create_state(self, index, weight):
         return zeros_like(weight), zeros_like(weight)
 
+    def _correction(self, t):
+        """The factor for the rate that takes the bias of both averages after `t` steps away."""
+        return math.sqrt(1.0 - self.beta2**t) / (1.0 - self.beta1**t)
+
 
 @register
 class Adam(_Moments):
@@ -44,21 +48,8 @@ class Adam(_Moments):
         self.lazy_update = lazy_update
 
     def _rule(self, weight, grad, state, lr, wd, t, **where):
-        mean, var = state
-        lr *= math.sqrt(1.0 - self.beta2**t) / (1.0 - self.beta1**t)
-        kernels.adam_(
-            weight._data,
-            grad._data,
-            mean._data,
-            var._data,
-            lr,
-            wd,
-            self.beta1,
-            self.beta2,
-            self.epsilon,
-            **self._scaling(),
-            **where,
-        )
+        lr *= self._correction(t)
+        self._run(kernels.adam_, weight, grad, state, lr, wd, self.beta1, self.beta2, self.epsilon, **where)
 
 
 @register
@@ -80,27 +71,12 @@ class AdamW(_Moments):
         self.correct_bias = correct_bias
 
     def _rule(self, weight, grad, state, lr, wd, t, **where):
-        mean, var = state
-        rate = lr
-        if self.correct_bias:
-            rate *= math.sqrt(1.0 - self.beta2**t) / (1.0 - self.beta1**t)
+        rate = lr * self._correction(t) if self.correct_bias else lr
         # `eta` scales the step and the decay, so it has to be the rate that segments multiply.
         if "segments" in where:
             where["segments"] = [(a, b, m, m * d) for a, b, m, d in where["segments"]]
-        kernels.adamw_(
-            weight._data,
-            grad._data,
-            mean._data,
-            var._data,
-            rate,
-            1.0,
-            wd * rate,
-            self.beta1,
-            self.beta2,
-            self.epsilon,
-            **self._scaling(),
-            **where,
-        )
+        numbers = rate, 1.0, wd * rate, self.beta1, self.beta2, self.epsilon
+        self._run(kernels.adamw_, weight, grad, state, *numbers, **where)
 
 
 @register
@@ -119,10 +95,8 @@ class Adamax(_Moments):
         super().__init__(learning_rate, beta1, beta2, 0.0, **kwargs)  # it has no epsilon
 
     def _rule(self, weight, grad, state, lr, wd, t, **where):
-        mean, norm = state
         lr /= 1.0 - self.beta1**t
-        w, g, m, u = weight._data, grad._data, mean._data, norm._data
-        kernels.adamax_(w, g, m, u, lr, wd, self.beta1, self.beta2, **self._scaling(), **where)
+        self._run(kernels.adamax_, weight, grad, state, lr, wd, self.beta1, self.beta2, **where)
 
 
 @register
@@ -146,25 +120,13 @@ class Nadam(_Moments):
         self.m_schedule = 1.0
 
     def _rule(self, weight, grad, state, lr, wd, t, **where):
-        mean, var = state
         now, following = (self.beta1 * (1.0 - 0.5 * 0.96 ** (k * self.schedule_decay)) for k in (t, t + 1))
         self.m_schedule *= now
-        kernels.nadam_(
-            weight._data,
-            grad._data,
-            mean._data,
-            var._data,
-            lr,
-            (1.0 - now) / (1.0 - self.m_schedule),
-            following / (1.0 - self.m_schedule * following),
-            1.0 / (1.0 - self.beta2**t),
-            wd,
-            self.beta1,
-            self.beta2,
-            self.epsilon,
-            **self._scaling(),
-            **where,
-        )
+        grad_share = (1.0 - now) / (1.0 - self.m_schedule)
+        mean_share = following / (1.0 - self.m_schedule * following)
+        shares = grad_share, mean_share, 1.0 / (1.0 - self.beta2**t)
+        numbers = lr, *shares, wd, self.beta1, self.beta2, self.epsilon
+        self._run(kernels.nadam_, weight, grad, state, *numbers, **where)
 
 
 @register
@@ -182,17 +144,8 @@ class LAMB(_Moments):
     elementwise = False
     by_norms = True
 
-    def __init__(
-        self,
-        learning_rate=0.001,
-        beta1=0.9,
-        beta2=0.999,
-        epsilon=1e-6,
-        lower_bound=None,
-        upper_bound=None,
-        bias_correction=True,
-        **kwargs,
-    ):
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, lower_bound=None, upper_bound=None,
+                 bias_correction=True, **kwargs):  # fmt: skip
         super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
@@ -207,20 +160,9 @@ class LAMB(_Moments):
     def _parts(self, indices, weight, grad, state, lr, wd, t, segments, w32=None):
         mean, var = state
         master = weight._data if w32 is None else w32
-        update = kernels.lamb_phase1(
-            master,
-            grad._data,
-            mean._data,
-            var._data,
-            t,
-            wd,
-            self.beta1,
-            self.beta2,
-            self.epsilon,
-            self.bias_correction,
-            **self._scaling(),
-            segments=segments,
-        )
+        numbers = t, wd, self.beta1, self.beta2, self.epsilon, self.bias_correction
+        moments = mean._data, var._data
+        update = kernels.lamb_phase1(master, grad._data, *moments, *numbers, **self._scaling(), segments=segments)
         squares = yield kernels.sum_squares(master, segments), kernels.sum_squares(update, segments)
         norms = [square.sqrt_() for square in squares]
         bounds = self.lower_bound or None, self.upper_bound or None
@@ -249,9 +191,7 @@ class FTML(Optimizer):
         return zeros_like(weight), zeros_like(weight), zeros_like(weight)
 
     def _rule(self, weight, grad, state, lr, wd, t, **where):
-        d, v, z = (s._data for s in state)
-        w, g = weight._data, grad._data
-        kernels.ftml_(w, g, d, v, z, lr, t, wd, self.beta1, self.beta2, self.epsilon, **self._scaling(), **where)
+        self._run(kernels.ftml_, weight, grad, state, lr, t, wd, self.beta1, self.beta2, self.epsilon, **where)
 
 
 @register
@@ -276,7 +216,7 @@ class AdaBelief(_Moments):
 
     def _rule(self, weight, grad, state, lr, wd, t):
         if self.correct_bias:
-            lr *= math.sqrt(1.0 - self.beta2**t) / (1.0 - self.beta1**t)
+            lr *= self._correction(t)
         how = self.beta1, self.beta2, self.epsilon, wd, self.clip_gradient, self.rescale_grad
         _write(adabelief, weight, grad, state, lr, 1.0, *how)
 

@@ -34,4 +34,4 @@ class GroupAdaGrad(Optimizer):
     def _rule(self, weight, grad, state, lr, wd, t):
         if wd != 0:
             raise AssertionError(f"GroupAdaGrad does not support weight decay, got {wd}")
-        kernels.group_adagrad_(weight._data, grad._data, state._data, lr, self.float_stable_eps, **self._scaling())
+        self._run(kernels.group_adagrad_, weight, grad, state, lr, self.float_stable_eps)

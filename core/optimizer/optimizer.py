@@ -42,22 +42,9 @@ class Optimizer:
     # Whether `_rule` takes the master copy as `w32`.
     master_in_kernel = True
 
-    def __init__(
-        self,
-        rescale_grad=1.0,
-        param_idx2name=None,
-        wd=0.0,
-        clip_gradient=None,
-        learning_rate=None,
-        lr_scheduler=None,
-        sym=None,
-        begin_num_update=0,
-        multi_precision=False,
-        param_dict=None,
-        aggregate_num=None,
-        use_fused_step=None,
-        **unknown,
-    ):
+    def __init__(self, rescale_grad=1.0, param_idx2name=None, wd=0.0, clip_gradient=None, learning_rate=None,
+                 lr_scheduler=None, sym=None, begin_num_update=0, multi_precision=False, param_dict=None,
+                 aggregate_num=None, use_fused_step=None, **unknown):  # fmt: skip
         for name in unknown:
             raise unknown_keyword(self, name)
         if param_idx2name is not None and not isinstance(param_idx2name, dict):
@@ -315,6 +302,11 @@ class Optimizer:
     def _scaling(self):
         """What every kernel takes of the settings that all optimizers share."""
         return {"rescale": self.rescale_grad, "clip": self.clip_gradient or None}
+
+    def _run(self, kernel, weight, grad, state, *numbers, **where):
+        """A kernel on the tensors of a weight, its gradient and its state: None, an array, or a tuple of arrays."""
+        states = () if state is None else state if isinstance(state, (tuple, list)) else (state,)
+        kernel(weight._data, grad._data, *[s._data for s in states], *numbers, **self._scaling(), **where)
 
     def __getstate__(self):
         state = self.__dict__.copy()

@@ -16,16 +16,19 @@ class _Momentum(Optimizer):
 
     master_last = True
     momentum = 0.0
+    _kernel = staticmethod(kernels.sgd_momentum_)
 
     def create_state(self, index, weight):
         return zeros_like(weight) if self.momentum != 0.0 else None
 
     def _rule(self, weight, grad, state, lr, wd, t, **where):
         if state is None:
-            kernels.sgd_(weight._data, grad._data, lr, wd, **self._scaling(), **where)
+            self._run(kernels.sgd_, weight, grad, None, lr, wd, **where)
         else:
-            scaling = self._scaling()
-            kernels.sgd_momentum_(weight._data, grad._data, state._data, lr, wd, self.momentum, **scaling, **where)
+            self._run(self._kernel, weight, grad, state, lr, wd, self._current_momentum(), **where)
+
+    def _current_momentum(self):
+        return self.momentum
 
 
 @register
@@ -73,16 +76,11 @@ class NAG(_Momentum):
     <NDArray 2 @cpu(0)>
     """
 
+    _kernel = staticmethod(kernels.nag_)
+
     def __init__(self, momentum=0.0, **kwargs):
         super().__init__(**kwargs)
         self.momentum = momentum
-
-    def _rule(self, weight, grad, state, lr, wd, t, **where):
-        if state is None:
-            super()._rule(weight, grad, state, lr, wd, t, **where)
-        else:
-            scaling = self._scaling()
-            kernels.nag_(weight._data, grad._data, state._data, lr, wd, self.momentum, **scaling, **where)
 
 
 @register
@@ -107,12 +105,10 @@ class Signum(_Momentum):
         self.wd_lh = wd_lh
 
     def _rule(self, weight, grad, state, lr, wd, t, **where):
-        scaling = self._scaling()
         if state is None:
-            kernels.signsgd_(weight._data, grad._data, lr, wd, **scaling, **where)
+            self._run(kernels.signsgd_, weight, grad, None, lr, wd, **where)
         else:
-            w, g, mom = weight._data, grad._data, state._data
-            kernels.signum_(w, g, mom, lr, wd, self.momentum, self.wd_lh, **scaling, **where)
+            self._run(kernels.signum_, weight, grad, state, lr, wd, self.momentum, self.wd_lh, **where)
 
 
 @register
@@ -128,7 +124,7 @@ class SGLD(Optimizer):
 
     def _rule(self, weight, grad, state, lr, wd, t, **where):
         noise = nd.random.normal(0, 1, shape=weight.shape, dtype=weight.dtype, ctx=weight.context)
-        kernels.sgld_(weight._data, grad._data, noise._data, lr, wd, **self._scaling(), **where)
+        self._run(kernels.sgld_, weight, grad, noise, lr, wd, **where)
 
 
 @register
@@ -153,20 +149,8 @@ class DCASGD(Optimizer):
 
     def _rule(self, weight, grad, state, lr, wd, t, **where):
         momentum, previous = state
-        if momentum is None:
-            momentum = zeros_like(previous)
-        kernels.dcasgd_(
-            weight._data,
-            grad._data,
-            momentum._data,
-            previous._data,
-            lr,
-            wd,
-            self.momentum,
-            self.lamda,
-            **self._scaling(),
-            **where,
-        )
+        state = zeros_like(previous) if momentum is None else momentum, previous
+        self._run(kernels.dcasgd_, weight, grad, state, lr, wd, self.momentum, self.lamda, **where)
 
 
 @register
@@ -215,17 +199,10 @@ class LARS(_Momentum):
         rows = zip(index, weight, grad, lrs, wds)
         return [lr if self._is_plain(i) else lr * self._trust(_norm(w), _norm(g), wd) for i, w, g, lr, wd in rows]
 
-    def _rule(self, weight, grad, state, lr, wd, t, **where):
-        if state is None:
-            kernels.sgd_(weight._data, grad._data, lr, wd, **self._scaling(), **where)
-            return
-        arrays = weight._data, grad._data, state._data
-        kernels.sgd_momentum_(*arrays, lr, wd, self._corrected_momentum(), **self._scaling(), **where)
-
     def _begin_parts(self, groups):
         for group in groups:
             self._get_lrs(group)
-            self._momenta.update(dict.fromkeys(group, self._corrected_momentum()))
+            self._momenta.update(dict.fromkeys(group, self._current_momentum()))
 
     def _parts(self, indices, weight, grad, state, lr, wd, t, segments, **where):
         squares = yield kernels.sum_squares(weight._data, segments), kernels.sum_squares(grad._data, segments)
@@ -234,14 +211,12 @@ class LARS(_Momentum):
             begin, end, lr_mult, wd_mult = segment
             trust = 1.0 if self._is_plain(i) else self._trust(w, g, wd * wd_mult)
             runs.setdefault(self._momenta[i], []).append((begin, end, lr_mult * trust, wd_mult))
-        arrays, how = (weight._data, grad._data), self._scaling() | where
+        kernel = kernels.sgd_ if state is None else kernels.sgd_momentum_
         for momentum, parts in runs.items():
-            if state is None:
-                kernels.sgd_(*arrays, lr, wd, segments=parts, **how)
-            else:
-                kernels.sgd_momentum_(*arrays, state._data, lr, wd, momentum, segments=parts, **how)
+            numbers = (lr, wd) if state is None else (lr, wd, momentum)
+            self._run(kernel, weight, grad, state, *numbers, segments=parts, **where)
 
-    def _corrected_momentum(self):
+    def _current_momentum(self):
         corrects = self.momentum_correction and self.last_lr
         return self.momentum * (self.cur_lr / self.last_lr) if corrects else self.momentum
 
@@ -272,18 +247,8 @@ class LBSGD(_Momentum):
     elementwise = False
     master_last = False
 
-    def __init__(
-        self,
-        momentum=0.0,
-        multi_precision=False,
-        warmup_strategy="linear",
-        warmup_epochs=5,
-        batch_scale=1,
-        updates_per_epoch=32,
-        begin_epoch=0,
-        num_epochs=60,
-        **kwargs,
-    ):
+    def __init__(self, momentum=0.0, multi_precision=False, warmup_strategy="linear", warmup_epochs=5, batch_scale=1,
+                 updates_per_epoch=32, begin_epoch=0, num_epochs=60, **kwargs):  # fmt: skip
         super().__init__(multi_precision=multi_precision, **kwargs)
         self.momentum = momentum
         self.warmup_strategy = warmup_strategy
