@@ -161,16 +161,16 @@ def backward(heads, head_grads=None, retain_graph: bool = False, train_mode: boo
     <NDArray 2 @cpu(0)>
     """
     heads = as_list(heads)
-    vacated: list[Leaf] = []
+    released: list[Leaf] = []
     try:
         sums = run(
-            heads, _head_gradients(heads, head_grads), retain_graph, train_mode, create_graph=False, store=vacated
+            heads, _head_gradients(heads, head_grads), retain_graph, train_mode, create_graph=False, store=released
         )
         for leaf in list(sums.reached.values()):
             finish(sums, leaf)
     except BaseException:
-        for leaf in vacated:
-            if leaf.vacant is not None:
+        for leaf in released:
+            if leaf.released is not None:
                 refill(leaf, None)
         raise
     for hook in sums.hooks:

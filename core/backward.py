@@ -60,7 +60,7 @@ def run(
         if store is not None:
             waiting, alone = _uses(nodes, sums), _read_once(nodes, sums) if compiled else ()
             if not of_users:
-                _make_room(sums.reached.values(), given, store)
+                _release_gradients(sums.reached.values(), given, store)
         for node in nodes:
             heads_of = sums.nodes.pop(id(node), None)
             stepped = False  # whether only its states are to move
@@ -321,8 +321,8 @@ def _restore_output(node: Application, k: int):
 # Gradients where users read them
 
 
-def _make_room(leaves: Collection[Leaf], given: dict[tuple, tuple], vacated: list[Leaf]) -> None:
-    """Has gradients that are to be overwritten give their memory back; their marked arrays are put into `vacated`.
+def _release_gradients(leaves: Collection[Leaf], given: dict[tuple, tuple], released: list[Leaf]) -> None:
+    """Has gradients that are to be overwritten give their memory back; their marked arrays are put into `released`.
 
     Trainers and parameters hold those, whose values nobody asks for until the pass is over: hooks, which might, keep
     them, and so does a head that they are (`given`: (entry, gradient) of each head).
@@ -338,9 +338,9 @@ def _make_room(leaves: Collection[Leaf], given: dict[tuple, tuple], vacated: lis
     heads = {id(g._data) for _, g in given.values() if g.stype == "default"}
     for leaf in large:
         if id(leaf.grad._data) not in heads:
-            leaf.vacant = storage.vacate(leaf.grad)
-            if leaf.vacant is not None:
-                vacated.append(leaf)
+            leaf.released = storage.release(leaf.grad)
+            if leaf.released is not None:
+                released.append(leaf)
 
 
 def _uses(nodes: Sequence[Application], sums: Sums) -> dict[int, int]:
@@ -388,7 +388,7 @@ class _Early:
     def target(self, k: int):
         """The tensor that the whole gradient of the k-th parent is to overwrite; None where there is none."""
         leaf = self._node.parents[k]
-        if id(leaf) not in self._alone or leaf.req != "write" or leaf.vacant is not None or leaf.grad is None:
+        if id(leaf) not in self._alone or leaf.req != "write" or leaf.released is not None or leaf.grad is None:
             return None
         return leaf.grad._data if leaf.grad.stype == "default" else None
 
@@ -416,7 +416,7 @@ def _store(leaf: Leaf, found: tuple | None, others=()) -> None:
     if leaf.grad is None:
         return
     leaf.fresh = True
-    if leaf.vacant is not None:
+    if leaf.released is not None:
         refill(leaf, found, others)
     elif leaf.grad.stype != "default":
         leaf.grad._receive(None if found is None else found[1], leaf.req)
@@ -427,11 +427,11 @@ def _store(leaf: Leaf, found: tuple | None, others=()) -> None:
         storage.count_change([leaf.grad._data])
     elif leaf.req == "add":
         leaf.grad._data.add_(found[1]._data)
-    elif not storage.take_over(leaf.grad._data, found, others):
+    elif not storage.take_ownership(leaf.grad._data, found, others):
         leaf.grad._data.copy_(found[1]._data)
 
 
 def refill(leaf: Leaf, found: tuple | None, others=()) -> None:
-    """Gives a vacant gradient its values, the last array of `found` (None: zeros)."""
-    leaf.grad._data = storage.settled(leaf.vacant, found, others)
-    leaf.vacant = None
+    """Gives a released gradient its values, the last array of `found` (None: zeros)."""
+    leaf.grad._data = storage.restored(leaf.released, found, others)
+    leaf.released = None

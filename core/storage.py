@@ -186,12 +186,12 @@ def same_memory(a: Tensor, b: Tensor) -> bool:
 
 
 def is_large(tensor: Tensor) -> bool:
-    """Whether a copy takes longer than to find out whether one is needed (see `vacate`)."""
+    """Whether a copy takes longer than to find out whether one is needed (see `release`)."""
     return tensor.nbytes >= _WORTH_ASKING
 
 
-def vacate(array) -> tuple | None:
-    """Takes the memory of a large array's tensor away, if that goes unseen, and gives what `settled` is to make again.
+def release(array) -> tuple | None:
+    """Takes the memory of a large array's tensor away, if that goes unseen, and gives what `restored` is to make again.
 
     What is computed then finds the memory that the processor still holds, and there is one array less at a time. Until
     it gets a tensor again the array cannot be read.
@@ -205,10 +205,10 @@ def vacate(array) -> tuple | None:
     return like(tensor)
 
 
-def settled(description: tuple, holder: tuple | None, others: Iterable[tuple] = ()) -> Tensor:
-    """The values of the last array in `holder` (None: zeros) as a tensor of a description that `vacate` gave.
+def restored(description: tuple, holder: tuple | None, others: Iterable[tuple] = ()) -> Tensor:
+    """The values of the last array in `holder` (None: zeros) as a tensor of a description that `release` gave.
 
-    Without a copy if that goes unseen, as in `take_over`.
+    Without a copy if that goes unseen, as in `take_ownership`.
     """
     if holder is None:
         return zeros_of(description)
@@ -216,19 +216,19 @@ def settled(description: tuple, holder: tuple | None, others: Iterable[tuple] = 
     shape, dtype, where = description
     if source.dtype is dtype and source.shape == shape and source.is_cpu and source.is_contiguous():
         source = None  # which holds it no longer
-        yielded = _yielded(holder, others)
-        if yielded is not None:
-            return yielded
+        donated = _donated(holder, others)
+        if donated is not None:
+            return donated
     return torch.empty(shape, dtype=dtype, device=where).copy_(holder[-1]._data)
 
 
-def take_over(target: Tensor, holder: tuple, others: Iterable[tuple] = ()) -> bool:
+def take_ownership(target: Tensor, holder: tuple, others: Iterable[tuple] = ()) -> bool:
     """Makes the values of the last array in `holder` those of `target` without a copy, if that goes unseen;
     whether it did.
 
-    Memory that hangs on `holder` alone becomes the target's: for all that hold `target` itself it is as if it had been
+    Memory that `holder` alone references becomes the target's: for all that hold `target` itself it is as if it had been
     written to. Memory that others use as well is shared until one of them writes. Not where a view of `target` is left,
-    or another library looks into either memory. others: holders of arrays that are about to be taken over, too.
+    or another library looks into either memory. others: holders of arrays whose memory is about to be taken, too.
     """
     if not is_large(target) or target._base is not None or not _is_plain(target):
         return False
@@ -238,14 +238,14 @@ def take_over(target: Tensor, holder: tuple, others: Iterable[tuple] = ()) -> bo
     if source.stride() != target.stride():
         return False
     source = None  # which holds it no longer
-    yielded = _yielded(holder, others)
-    if yielded is None:
+    donated = _donated(holder, others)
+    if donated is None:
         return False
-    target.set_(yielded)
+    target.set_(donated)
     return True
 
 
-def _yielded(holder: tuple, others: Iterable[tuple]) -> Tensor | None:
+def _donated(holder: tuple, others: Iterable[tuple]) -> Tensor | None:
     """The tensor of the last array in `holder` itself, where that array alone holds it, or one that shares its memory
     until one of the two is written to; None where others would see that.
     """

@@ -78,11 +78,11 @@ class untraced:
 class Leaf:
     """Marks an array that gradients are wanted for."""
 
-    __slots__ = ("fresh", "grad", "hook", "req", "source", "vacant")
+    __slots__ = ("fresh", "grad", "hook", "released", "req", "source")
 
     def __init__(self, grad, req: str):
         self.grad, self.req = grad, req
-        self.vacant: tuple | None = None  # what the gradient is to be, while a backward pass has its memory
+        self.released: tuple | None = None  # what the gradient is to be, while a backward pass has its memory
         self.hook = None  # told of each finished gradient while backward goes on: begin(), ready(leaf), finish()
         self.source = None  # called before a gradient rule reads the array, where the tape is not to keep its values
         self.fresh = False  # whether a backward pass has written the gradient since the last update

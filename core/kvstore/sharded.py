@@ -187,8 +187,8 @@ class Unit:
     def _release(self, row: Row) -> None:
         """The next backward pass gives the gradient new memory."""
         gradient = row.leaf.grad
-        row.leaf.vacant = storage.like(gradient._data)
-        gradient._data = storage.hollow(row.leaf.vacant)
+        row.leaf.released = storage.like(gradient._data)
+        gradient._data = storage.hollow(row.leaf.released)
 
     # ------------------------------------------------------------------ parts
 

@@ -386,7 +386,7 @@ class Parameter:
     def zero_grad(self):
         """Sets the gradients to 0."""
         for array, gradient in zip(self._data or (), self._grad or ()):
-            if array._entry is None or array._entry.vacant is None:
+            if array._entry is None or array._entry.released is None:
                 gradient[:] = 0
 
     def reset_ctx(self, ctx):

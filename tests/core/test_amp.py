@@ -97,7 +97,7 @@ def test_training_in_mixed_precision_follows_float32(target, hybrid, root):
 
 
 def test_the_scale_of_losses_rises_after_as_many_sound_steps_and_falls_at_an_overflow(monkeypatch):
-    monkeypatch.setattr(LossScaler, "PATIENCE", 3)
+    monkeypatch.setattr(LossScaler, "GROWTH_INTERVAL", 3)
     scaler, parameter = LossScaler(), gluon.Parameter("w", shape=(2,))
     parameter.initialize()
     scales = []

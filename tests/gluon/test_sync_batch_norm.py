@@ -102,4 +102,4 @@ def test_what_can_be_done_while_contexts_are_missing():
 
 def test_copies_of_a_layer_meet_elsewhere():
     layer = SyncBatchNorm(num_devices=2)
-    assert copy.deepcopy(layer)._meeting is not layer._meeting
+    assert copy.deepcopy(layer)._barrier is not layer._barrier

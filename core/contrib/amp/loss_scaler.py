@@ -11,7 +11,7 @@ class LossScaler:
     """
 
     HIGHEST = 2.0**24
-    PATIENCE = 2000
+    GROWTH_INTERVAL = 2000
 
     def __init__(self):
         self.loss_scale = 2.0**16
@@ -32,7 +32,7 @@ class LossScaler:
             logging.info("amp: a gradient overflowed, the loss scale falls to %g", self._next)
         else:
             self._unskipped += 1
-            if self._unskipped == self.PATIENCE:
+            if self._unskipped == self.GROWTH_INTERVAL:
                 self._unskipped = 0
                 self._next = min(self.HIGHEST, self.loss_scale * 2)
                 logging.info("amp: the loss scale rises to %g", self._next)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from . import barrier as barrier
 from . import basic_layers as basic_layers
-from . import meeting as meeting
 from . import parallel as parallel
 from . import sync_batch_norm as sync_batch_norm
 from gluon.contrib.nn.basic_layers import Concurrent as Concurrent

@@ -7,7 +7,7 @@ from core import ndarray as nd
 from core.base import MXNetError
 from core.graph.trace import Untraceable
 from core.kvstore import processes
-from gluon.contrib.nn import meeting
+from gluon.contrib.nn import barrier
 from gluon.nn.norm_layers import BatchNorm
 
 __all__ = ["SyncBatchNorm"]
@@ -20,7 +20,7 @@ class SyncBatchNorm(BatchNorm):
     default, means one context of every process, 1 this process alone. Statistics cross processes in one sum a layer and
     direction. A hybridized network with such layers over several devices computes without a plan in training. In
     training a network with such layers is called for each context, in threads or one after the other; between these
-    calls only blocks can be applied to the results (`gluon.contrib.nn.meeting`). Gradients of all contexts are computed
+    calls only blocks can be applied to the results (`gluon.contrib.nn.barrier`). Gradients of all contexts are computed
     in one backward pass, `autograd.backward(losses)`. Zhang et al., "Context encoding for semantic segmentation"
     (2018).
 
@@ -32,53 +32,33 @@ class SyncBatchNorm(BatchNorm):
     <NDArray 1x2 @cpu(0)>
     """
 
-    _meeting = None
+    _barrier = None
 
     def __init__(
-        self,
-        in_channels=0,
-        num_devices=None,
-        momentum=0.9,
-        epsilon=1e-5,
-        center=True,
-        scale=True,
-        use_global_stats=False,
-        beta_initializer="zeros",
-        gamma_initializer="ones",
-        running_mean_initializer="zeros",
-        running_variance_initializer="ones",
-        **kwargs,
-    ):
+        self, in_channels=0, num_devices=None, momentum=0.9, epsilon=1e-5, center=True, scale=True,
+        use_global_stats=False, beta_initializer="zeros", gamma_initializer="ones", running_mean_initializer="zeros",
+        running_variance_initializer="ones", **kwargs,
+    ):  # fmt: skip
         super().__init__(
-            1,
-            momentum,
-            epsilon,
-            center,
-            scale,
-            use_global_stats,
-            beta_initializer,
-            gamma_initializer,
-            running_mean_initializer,
-            running_variance_initializer,
-            in_channels,
-            **kwargs,
-        )
+            1, momentum, epsilon, center, scale, use_global_stats, beta_initializer, gamma_initializer,
+            running_mean_initializer, running_variance_initializer, in_channels, **kwargs,
+        )  # fmt: skip
         count = processes.count()
         self._num_devices = count if num_devices is None else num_devices
         if self._num_devices > 1 and not use_global_stats:
             if self._num_devices % count:
                 raise MXNetError(f"num_devices={num_devices} is to be a multiple of the number of processes, {count}")
-            self._meeting = meeting.Meeting(self._num_devices // count)
+            self._barrier = barrier.Barrier(self._num_devices // count)
             if self._num_devices > count:
-                meeting.watch()
+                barrier.watch()
 
     def hybrid_forward(self, F, x, gamma, beta, running_mean, running_var):
-        if self._meeting is None or not autograd.is_training():
+        if self._barrier is None or not autograd.is_training():
             return super().hybrid_forward(F, x, gamma, beta, running_mean, running_var)
         if autograd.state.tracer is not None:
             raise Untraceable("the statistics of other devices are values")
         arrays = (_of_shape(a, (x.shape[1],)) for a in (gamma, beta, running_mean, running_var))
-        return self._meeting.join(x.context, (x, *arrays), self._normalise)
+        return self._barrier.join(x.context, (x, *arrays), self._normalise)
 
     def _normalise(self, rows):
         """The results for all contexts, of rows (x, gamma, beta, running mean, running variance)."""

@@ -132,7 +132,7 @@ def test_memory_of_views_and_of_little_is_not_taken_over():
     many = 1 << 15
     base = nd.zeros((2, many))
     part = base._data[1]
-    assert not storage.take_over(part, held([1.0] * many))
-    assert not storage.take_over(nd.zeros((4,))._data, held([1.0] * 4))
+    assert not storage.take_ownership(part, held([1.0] * many))
+    assert not storage.take_ownership(nd.zeros((4,))._data, held([1.0] * 4))
     alone = nd.zeros((many,))._data
-    assert storage.take_over(alone, held([1.0] * many)) and float(alone[-1]) == 1
+    assert storage.take_ownership(alone, held([1.0] * many)) and float(alone[-1]) == 1

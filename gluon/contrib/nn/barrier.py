@@ -2,8 +2,8 @@
 in programs that call a network for one context after the other.
 
 Called from threads, one per context, the layers of all of them wait for each other. Called one after the other, by the
-main thread, a call that comes to such a layer is put aside there, in a thread of its own, and gives an array that is
-`Awaited`; blocks that are called with it are put aside with it. The call for the last context lets all of them go on.
+main thread, a call that comes to such a layer is suspended there, in a thread of its own, and gives an array that is
+`Awaited`; blocks that are called with it are suspended with it. The call for the last context lets all of them go on.
 Threads take turns: at any time one of them runs.
 """
 
@@ -25,7 +25,7 @@ from gluon.block.operators import leaves
 TIMEOUT = 120  # seconds that a thread waits for the others
 
 
-class Meeting:
+class Barrier:
     """Where the calls of a layer for `size` contexts come together."""
 
     def __init__(self, size: int):
@@ -34,18 +34,18 @@ class Meeting:
         self._round = _Round()
 
     def __reduce__(self):  # copies of a layer meet elsewhere
-        return Meeting, (self._size,)
+        return Barrier, (self._size,)
 
-    def join(self, place: Context, brought, compute: Callable[[list], list]):
+    def join(self, context: Context, brought, compute: Callable[[list], list]):
         """What `compute` makes for this context of a list of what all of them brought, once they are there.
 
         MXNetError where the others do not come.
         """
         with self._changed:
-            while place in self._round.brought:  # a second call on a context belongs to the next round
+            while context in self._round.brought:  # a second call on a context belongs to the next round
                 self._wait(self._round)
             current = self._round
-            current.brought[place] = brought
+            current.brought[context] = brought
             if len(current.brought) < self._size:
                 self._wait(current)
             else:
@@ -55,26 +55,26 @@ class Meeting:
                 finally:
                     current.over = True
                     self._changed.notify_all()
-            if place not in current.results:
+            if context not in current.results:
                 raise MXNetError(f"the layer failed for another of the {self._size} contexts")
-            return current.results[place]
+            return current.results[context]
 
-    def leave(self, place: Context) -> None:
+    def leave(self, context: Context) -> None:
         """Forgets what a context brought whose call is given up."""
-        self._round.brought.pop(place, None)
+        self._round.brought.pop(context, None)
 
     def _wait(self, current: _Round) -> None:
-        lane = _lane.get()
-        if lane is not None:
+        queue = _thread_state.queue
+        if queue is not None:
             self._changed.release()
             try:
-                lane.put_aside(lambda: current.over, self)
+                queue.suspend(lambda: current.over, self)
             finally:
                 self._changed.acquire()
         elif not self._changed.wait_for(lambda: current.over, TIMEOUT):
-            places = ", ".join(map(str, current.brought))
+            contexts = ", ".join(map(str, current.brought))
             raise MXNetError(
-                f"a layer over {self._size} contexts waited {TIMEOUT} s for the others; only {places} called it"
+                f"a layer over {self._size} contexts waited {TIMEOUT} s for the others; only {contexts} called it"
             )
 
 
@@ -84,7 +84,7 @@ class _Round:
 
 
 class Awaited(NDArray):
-    """The result of a call that was put aside; it becomes an ordinary array when the call goes on."""
+    """The result of a call that was suspended; it becomes an ordinary array when the call goes on."""
 
     __slots__ = ()
 
@@ -109,36 +109,36 @@ def _route(call, block, args):
 
     None elsewhere, and inside such a call.
     """
-    if _lane.inside or threading.current_thread() is not threading.main_thread() or not autograd.is_training():
+    if _thread_state.inside or threading.current_thread() is not threading.main_thread() or not autograd.is_training():
         return None
     arrays = [x for x in leaves(args) if isinstance(x, NDArray)]
     awaited = [x for x in arrays if isinstance(x, Awaited)]
-    if not arrays or not (awaited or _meets(block)):
-        _lane.inside = True  # blocks inside are not looked through once more
+    if not arrays or not (awaited or _has_barrier(block)):
+        _thread_state.inside = True  # blocks inside are not looked through once more
         try:
             return [call(block, *args)]
         finally:
-            _lane.inside = False
-    for lane in _lanes.values():
-        lane.give_up_if_forgotten()
-    place = (awaited or arrays)[0]._ctx
-    lane = _lanes.setdefault(place, _Lane(place))
+            _thread_state.inside = False
+    for queue in _queues.values():
+        queue.give_up_if_forgotten()
+    context = (awaited or arrays)[0]._ctx
+    queue = _queues.setdefault(context, _Queue(context))
     call = _Call(functools.partial(call, block), args)
-    lane.calls.append(call)
-    while any([lane.go_on() for lane in _lanes.values()]):
+    queue.calls.append(call)
+    while any([queue.go_on() for queue in _queues.values()]):
         pass
     if call.error is not None:
         raise call.error
     if call.over:
         return [call.result]
     result = Awaited.__new__(Awaited)
-    result._ctx = place
+    result._ctx = context
     call.awaited = weakref.ref(result)
     return [result]
 
 
-def _meets(block) -> bool:
-    return (hasattr(block, "_meeting") and block._meeting is not None) or any(map(_meets, block._children.values()))
+def _has_barrier(block) -> bool:
+    return getattr(block, "_barrier", None) is not None or any(map(_has_barrier, block._children.values()))
 
 
 class _Call:
@@ -164,18 +164,18 @@ class _Call:
             awaited.__class__ = type(self.result)
 
 
-class _Lane:
+class _Queue:
     """The calls for one context, in order; its thread runs only while the main thread waits in `go_on`."""
 
-    def __init__(self, place: Context):
-        self.place, self.calls = place, []
+    def __init__(self, context: Context):
+        self.context, self.calls = context, []
         self._turn, self._back = threading.Semaphore(0), threading.Semaphore(0)
-        self._condition = self._meeting = None  # what the call that was put aside waits for
+        self._condition = self._barrier = None  # what the call that was suspended waits for
         self._given_up = False
         self._thread = None
 
     def go_on(self) -> bool:
-        """Runs calls until one is put aside or all are over; whether there was anything to do."""
+        """Runs calls until one is suspended or all are over; whether there was anything to do."""
         if not self.calls or (self._condition is not None and not self._condition()):
             return False
         if self._thread is None:
@@ -185,26 +185,26 @@ class _Lane:
         self._back.acquire()
         return True
 
-    def put_aside(self, condition: Callable[[], bool], meeting: Meeting) -> None:
-        """Called by the thread of the lane: the main thread goes on until `condition()` holds."""
-        self._condition, self._meeting = condition, meeting
+    def suspend(self, condition: Callable[[], bool], barrier: Barrier) -> None:
+        """Called by the thread of the queue: the main thread goes on until `condition()` holds."""
+        self._condition, self._barrier = condition, barrier
         self._back.release()
         self._turn.acquire()
-        self._condition = self._meeting = None
+        self._condition = self._barrier = None
         if self._given_up:
             raise MXNetError("the call was given up")
 
     def give_up_if_forgotten(self) -> None:
         """Ends the calls whose result nobody has any more: the program went on without them, after an error."""
         if self._condition is not None and all(call.awaited() is None for call in self.calls):
-            self._meeting.leave(self.place)
+            self._barrier.leave(self.context)
             self._given_up, self._condition = True, lambda: True
             del self.calls[1:]
             self.go_on()
             self._given_up = False
 
     def _work(self) -> None:
-        _lane.set(self)
+        _thread_state.queue = self
         while True:
             self._turn.acquire()
             while self.calls:
@@ -213,15 +213,10 @@ class _Lane:
             self._back.release()
 
 
-class _Current(threading.local):
-    lane, inside = None, False
-
-    def get(self):
-        return self.lane
-
-    def set(self, lane):
-        self.lane = lane
+class _ThreadState(threading.local):
+    queue: _Queue | None = None  # of the calls that the thread runs
+    inside = False  # a call that is looked after
 
 
-_lane = _Current()
-_lanes: dict[Context, _Lane] = {}
+_thread_state = _ThreadState()
+_queues: dict[Context, _Queue] = {}
