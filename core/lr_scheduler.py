@@ -61,15 +61,9 @@ class FactorScheduler(LRScheduler):
     """
 
     def __init__(
-        self,
-        step,
-        factor=1,
-        stop_factor_lr=1e-8,
-        base_lr=0.01,
-        warmup_steps=0,
-        warmup_begin_lr=0,
+        self, step, factor=1, stop_factor_lr=1e-8, base_lr=0.01, warmup_steps=0, warmup_begin_lr=0,
         warmup_mode="linear",
-    ):
+    ):  # fmt: skip
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         if step < 1:
             raise ValueError(f"step is at least 1 update, got {step}")
@@ -157,14 +151,7 @@ class PolyScheduler(_DecayToMaxUpdate):
     """
 
     def __init__(
-        self,
-        max_update,
-        base_lr=0.01,
-        pwr=2,
-        final_lr=0,
-        warmup_steps=0,
-        warmup_begin_lr=0,
-        warmup_mode="linear",
+        self, max_update, base_lr=0.01, pwr=2, final_lr=0, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"
     ):
         super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         self.power = pwr

@@ -45,16 +45,9 @@ class DownloadError(MXNetError):
 
 
 def download(
-    url: str,
-    path: str | os.PathLike | None = None,
-    overwrite: bool = False,
-    sha1_hash: str | None = None,
-    retries: int = 5,
-    verify_ssl: bool = True,
-    *,
-    max_bytes: float | None = None,
-    max_seconds: float | None = None,
-) -> str:
+    url: str, path: str | os.PathLike | None = None, overwrite: bool = False, sha1_hash: str | None = None,
+    retries: int = 5, verify_ssl: bool = True, *, max_bytes: float | None = None, max_seconds: float | None = None,
+) -> str:  # fmt: skip
     """Fetches `url` (http, https or file) into `path` (a file, a folder, or None for the current folder) and returns the file's name.
 
     A file that exists and has the SHA-1 `sha1_hash` (if one is given) is kept unless `overwrite`. The file

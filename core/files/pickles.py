@@ -74,14 +74,9 @@ def load_pickle(
 
 
 def load_pickles(
-    data: bytes,
-    count: int,
-    name: str = "<buffer>",
-    builders: Builders | None = None,
-    inert: str = r"(?!)",
-    persistent: Callable | None = None,
-    first=None,
-) -> tuple[list, int]:
+    data: bytes, count: int, name: str = "<buffer>", builders: Builders | None = None, inert: str = r"(?!)",
+    persistent: Callable | None = None, first=None,
+) -> tuple[list, int]:  # fmt: skip
     """`count` pickles that follow one another, and the offset behind them; see `load_pickle`.
 
     `first`, if given, is what the first one must hold: without it the data are something else.

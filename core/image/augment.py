@@ -85,46 +85,42 @@ class RandomOrderAug(SequentialAug):
         return src
 
 
-class ResizeAug(Augmenter):
+class _SizedAug(Augmenter):
+    """Base of those with a size and an interpolation (see `imresize`)."""
+
+    def __init__(self, size: int | tuple[int, int], interp: int = 2):
+        super().__init__(size=size, interp=interp)
+        self.size, self.interp = size, interp
+
+
+class ResizeAug(_SizedAug):
     """Shorter edge to `size`.
 
     >>> image.ResizeAug(4)(nd.zeros((8, 16, 3), dtype="uint8")).shape
     (4, 8, 3)
     """
 
-    def __init__(self, size: int, interp: int = 2):
-        super().__init__(size=size, interp=interp)
-        self.size, self.interp = size, interp
-
     def __call__(self, src):
         return resize_short(src, self.size, self.interp)
 
 
-class ForceResizeAug(Augmenter):
+class ForceResizeAug(_SizedAug):
     """To `size` = (width, height), whatever the aspect.
 
     >>> image.ForceResizeAug((4, 2))(nd.zeros((8, 16, 3), dtype="uint8")).shape
     (2, 4, 3)
     """
 
-    def __init__(self, size: tuple[int, int], interp: int = 2):
-        super().__init__(size=size, interp=interp)
-        self.size, self.interp = size, interp
-
     def __call__(self, src):
         return imresize(src, *self.size, interp=self.interp)
 
 
-class RandomCropAug(Augmenter):
+class RandomCropAug(_SizedAug):
     """A window of `size` = (width, height) anywhere.
 
     >>> image.RandomCropAug((4, 2))(nd.zeros((8, 8, 3))).shape
     (2, 4, 3)
     """
-
-    def __init__(self, size: tuple[int, int], interp: int = 2):
-        super().__init__(size=size, interp=interp)
-        self.size, self.interp = size, interp
 
     def __call__(self, src):
         return random_crop(src, self.size, self.interp)[0]
@@ -148,16 +144,12 @@ class RandomSizedCropAug(Augmenter):
         return random_size_crop(src, self.size, self.area, self.ratio, self.interp)[0]
 
 
-class CenterCropAug(Augmenter):
+class CenterCropAug(_SizedAug):
     """The middle window of `size` = (width, height).
 
     >>> image.CenterCropAug((4, 2))(nd.zeros((8, 8, 3))).shape
     (2, 4, 3)
     """
-
-    def __init__(self, size: tuple[int, int], interp: int = 2):
-        super().__init__(size=size, interp=interp)
-        self.size, self.interp = size, interp
 
     def __call__(self, src):
         return center_crop(src, self.size, self.interp)[0]
@@ -328,21 +320,10 @@ class CastAug(Augmenter):
 
 
 def CreateAugmenter(
-    data_shape: tuple[int, int, int],
-    resize: int = 0,
-    rand_crop: bool = False,
-    rand_resize: bool = False,
-    rand_mirror: bool = False,
-    mean=None,
-    std=None,
-    brightness: float = 0,
-    contrast: float = 0,
-    saturation: float = 0,
-    hue: float = 0,
-    pca_noise: float = 0,
-    rand_gray: float = 0,
-    inter_method: int = 2,
-) -> list[Augmenter]:
+    data_shape: tuple[int, int, int], resize: int = 0, rand_crop: bool = False, rand_resize: bool = False,
+    rand_mirror: bool = False, mean=None, std=None, brightness: float = 0, contrast: float = 0, saturation: float = 0,
+    hue: float = 0, pca_noise: float = 0, rand_gray: float = 0, inter_method: int = 2,
+) -> list[Augmenter]:  # fmt: skip
     """The usual augmenters for images of `data_shape` = (channels, height, width), in their usual order.
 
     `mean` and `std`: arrays by channel, True for ImageNet's, None for none. `rand_resize` needs `rand_crop`.

@@ -24,13 +24,7 @@ from core.io.base import DataBatch, DataDesc
 from core.util import require
 
 ISOLATED_CONSTANT = 16
-CROP_DEFAULTS = {
-    "min_object_covered": 0.1,
-    "aspect_ratio_range": (0.75, 1.33),
-    "area_range": (0.05, 1.0),
-    "min_eject_coverage": 0.3,
-    "max_attempts": 50,
-}
+CROP_SETTINGS = "min_object_covered", "aspect_ratio_range", "area_range", "min_eject_coverage", "max_attempts"
 
 
 class DetAugmenter(Augmenter):
@@ -124,23 +118,14 @@ class DetRandomCropAug(DetAugmenter):
     """
 
     def __init__(
-        self,
-        min_object_covered: float = 0.1,
-        aspect_ratio_range=(0.75, 1.33),
-        area_range=(0.05, 1.0),
-        min_eject_coverage: float = 0.3,
-        max_attempts: int = 50,
-    ):
+        self, min_object_covered: float = 0.1, aspect_ratio_range=(0.75, 1.33), area_range=(0.05, 1.0),
+        min_eject_coverage: float = 0.3, max_attempts: int = 50,
+    ):  # fmt: skip
         aspect_ratio_range, area_range = _range(aspect_ratio_range), _range(area_range)
-        super().__init__(
-            min_object_covered=min_object_covered,
-            aspect_ratio_range=aspect_ratio_range,
-            area_range=area_range,
-            min_eject_coverage=min_eject_coverage,
-            max_attempts=max_attempts,
-        )
-        self.min_object_covered, self.min_eject_coverage = min_object_covered, min_eject_coverage
-        self.aspect_ratio_range, self.area_range, self.max_attempts = aspect_ratio_range, area_range, max_attempts
+        given = min_object_covered, aspect_ratio_range, area_range, min_eject_coverage, max_attempts
+        settings = dict(zip(CROP_SETTINGS, given, strict=True))
+        super().__init__(**settings)
+        vars(self).update(settings)
         self.enabled = _valid(self, area_range[1] > 0)
 
     def __call__(self, src, label):
@@ -174,15 +159,8 @@ class DetRandomCropAug(DetAugmenter):
         if (right - left) * width * (bottom - top) * height < 2:
             return None
         areas = box_areas(label[:, 1:5])
-        inside = np.stack(
-            [
-                np.clip(label[:, 1], left, right),
-                np.clip(label[:, 2], top, bottom),
-                np.clip(label[:, 3], left, right),
-                np.clip(label[:, 4], top, bottom),
-            ],
-            1,
-        )
+        bounds = [(left, right), (top, bottom)] * 2
+        inside = np.stack([np.clip(label[:, i], *bound) for i, bound in enumerate(bounds, 1)], 1)
         covered = box_areas(inside) / np.maximum(areas, 1e-12)
         touched = covered[(areas * width * height > 2) & (covered > 0)]
         if not touched.size or touched.min() <= self.min_object_covered:
@@ -211,11 +189,10 @@ class DetRandomPadAug(DetAugmenter):
     ):
         aspect_ratio_range, area_range = _range(aspect_ratio_range), _range(area_range)
         pad_val = (pad_val,) if isinstance(pad_val, Number) else tuple(pad_val)
-        super().__init__(
-            aspect_ratio_range=aspect_ratio_range, area_range=area_range, max_attempts=max_attempts, pad_val=pad_val
-        )
-        self.aspect_ratio_range, self.area_range = aspect_ratio_range, area_range
-        self.max_attempts, self.pad_val = max_attempts, pad_val
+        settings = {"aspect_ratio_range": aspect_ratio_range, "area_range": area_range}
+        settings |= {"max_attempts": max_attempts, "pad_val": pad_val}
+        super().__init__(**settings)
+        vars(self).update(settings)
         self.enabled = _valid(self, area_range[1] > 1)
 
     def __call__(self, src, label):
@@ -242,13 +219,9 @@ class DetRandomPadAug(DetAugmenter):
 
 
 def CreateMultiRandCropAugmenter(
-    min_object_covered=0.1,
-    aspect_ratio_range=(0.75, 1.33),
-    area_range=(0.05, 1.0),
-    min_eject_coverage=0.3,
-    max_attempts=50,
-    skip_prob: float = 0,
-) -> DetRandomSelectAug:
+    min_object_covered=0.1, aspect_ratio_range=(0.75, 1.33), area_range=(0.05, 1.0), min_eject_coverage=0.3,
+    max_attempts=50, skip_prob: float = 0,
+) -> DetRandomSelectAug:  # fmt: skip
     """A choice among several `DetRandomCropAug`s; each argument may be a list with one entry for each of them.
 
     >>> chosen = image.CreateMultiRandCropAugmenter(min_object_covered=[0.1, 0.5], area_range=(0.3, 1.0))
@@ -256,7 +229,7 @@ def CreateMultiRandCropAugmenter(
     2
     """
     given = dict(
-        zip(CROP_DEFAULTS, (min_object_covered, aspect_ratio_range, area_range, min_eject_coverage, max_attempts))
+        zip(CROP_SETTINGS, (min_object_covered, aspect_ratio_range, area_range, min_eject_coverage, max_attempts))
     )
     lists = {name: value if isinstance(value, list) else [value] for name, value in given.items()}
     count = max(map(len, lists.values()))
@@ -271,27 +244,12 @@ def CreateMultiRandCropAugmenter(
 
 
 def CreateDetAugmenter(
-    data_shape: tuple[int, int, int],
-    resize: int = 0,
-    rand_crop: float = 0,
-    rand_pad: float = 0,
-    rand_gray: float = 0,
-    rand_mirror: bool = False,
-    mean=None,
-    std=None,
-    brightness: float = 0,
-    contrast: float = 0,
-    saturation: float = 0,
-    pca_noise: float = 0,
-    hue: float = 0,
-    inter_method: int = 2,
-    min_object_covered=0.1,
-    aspect_ratio_range=(0.75, 1.33),
-    area_range=(0.05, 3.0),
-    min_eject_coverage=0.3,
-    max_attempts: int = 50,
+    data_shape: tuple[int, int, int], resize: int = 0, rand_crop: float = 0, rand_pad: float = 0, rand_gray: float = 0,
+    rand_mirror: bool = False, mean=None, std=None, brightness: float = 0, contrast: float = 0, saturation: float = 0,
+    pca_noise: float = 0, hue: float = 0, inter_method: int = 2, min_object_covered=0.1,
+    aspect_ratio_range=(0.75, 1.33), area_range=(0.05, 3.0), min_eject_coverage=0.3, max_attempts: int = 50,
     pad_val=(127, 127, 127),
-) -> list[DetAugmenter]:
+) -> list[DetAugmenter]:  # fmt: skip
     """The usual augmenters for detection, in their usual order; `rand_crop` and `rand_pad` are probabilities.
 
     The image ends as `data_shape` = (channels, height, width), whatever its aspect was. The other arguments are those
@@ -331,39 +289,16 @@ class ImageDetIter(ImageIter):
     """
 
     def __init__(
-        self,
-        batch_size: int,
-        data_shape: tuple[int, int, int],
-        path_imgrec: str | None = None,
-        path_imglist: str | None = None,
-        path_root: str | None = None,
-        path_imgidx: str | None = None,
-        shuffle: bool = False,
-        part_index: int = 0,
-        num_parts: int = 1,
-        aug_list: list[DetAugmenter] | None = None,
-        imglist: list | None = None,
-        data_name: str = "data",
-        label_name: str = "label",
-        last_batch_handle: str = "pad",
+        self, batch_size: int, data_shape: tuple[int, int, int], path_imgrec: str | None = None,
+        path_imglist: str | None = None, path_root: str | None = None, path_imgidx: str | None = None,
+        shuffle: bool = False, part_index: int = 0, num_parts: int = 1, aug_list: list[DetAugmenter] | None = None,
+        imglist: list | None = None, data_name: str = "data", label_name: str = "label", last_batch_handle: str = "pad",
         **kwargs,
-    ):
+    ):  # fmt: skip
         super().__init__(
-            batch_size,
-            data_shape,
-            path_imgrec=path_imgrec,
-            path_imglist=path_imglist,
-            path_root=path_root,
-            path_imgidx=path_imgidx,
-            shuffle=shuffle,
-            part_index=part_index,
-            num_parts=num_parts,
-            aug_list=[],
-            imglist=imglist,
-            data_name=data_name,
-            label_name=label_name,
-            last_batch_handle=last_batch_handle,
-        )
+            batch_size, data_shape, 1, path_imgrec, path_imglist, path_root, path_imgidx, shuffle, part_index, num_parts,
+            [], imglist, data_name, label_name, last_batch_handle=last_batch_handle,
+        )  # fmt: skip
         self._settings = kwargs if aug_list is None else None
         self.auglist = CreateDetAugmenter(data_shape, **kwargs) if aug_list is None else aug_list
         self.label_shape = self._most_objects()

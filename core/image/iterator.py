@@ -38,25 +38,12 @@ class ImageIter(DataIter):
     """
 
     def __init__(
-        self,
-        batch_size: int,
-        data_shape: tuple[int, int, int],
-        label_width: int = 1,
-        path_imgrec: str | None = None,
-        path_imglist: str | None = None,
-        path_root: str | None = None,
-        path_imgidx: str | None = None,
-        shuffle: bool = False,
-        part_index: int = 0,
-        num_parts: int = 1,
-        aug_list: list[Augmenter] | None = None,
-        imglist: list | None = None,
-        data_name: str = "data",
-        label_name: str = "softmax_label",
-        dtype: str = "float32",
-        last_batch_handle: str = "pad",
-        **kwargs,
-    ):
+        self, batch_size: int, data_shape: tuple[int, int, int], label_width: int = 1, path_imgrec: str | None = None,
+        path_imglist: str | None = None, path_root: str | None = None, path_imgidx: str | None = None,
+        shuffle: bool = False, part_index: int = 0, num_parts: int = 1, aug_list: list[Augmenter] | None = None,
+        imglist: list | None = None, data_name: str = "data", label_name: str = "softmax_label", dtype: str = "float32",
+        last_batch_handle: str = "pad", **kwargs,
+    ):  # fmt: skip
         super().__init__(batch_size)
         assert path_imgrec or path_imglist or imglist is not None, "one of path_imgrec, path_imglist, imglist is needed"
         if last_batch_handle not in HANDLES:

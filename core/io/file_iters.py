@@ -69,18 +69,10 @@ class CSVIter(TableIter):
     """
 
     def __init__(
-        self,
-        data_csv: str,
-        data_shape: tuple[int, ...],
-        batch_size: int,
-        label_csv: str | None = None,
-        label_shape: tuple[int, ...] = (1,),
-        round_batch: bool = True,
-        dtype=None,
-        data_name: str = "data",
-        label_name: str = "softmax_label",
-        **kwargs,
-    ):
+        self, data_csv: str, data_shape: tuple[int, ...], batch_size: int, label_csv: str | None = None,
+        label_shape: tuple[int, ...] = (1,), round_batch: bool = True, dtype=None, data_name: str = "data",
+        label_name: str = "softmax_label", **kwargs,
+    ):  # fmt: skip
         _unused("CSVIter", kwargs)
         dtype = np.dtype(dtype or "float32")
         if dtype.name not in ("float32", "int32", "int64"):
@@ -113,20 +105,10 @@ class LibSVMIter(TableIter):
     """
 
     def __init__(
-        self,
-        data_libsvm: str,
-        data_shape: tuple[int, ...],
-        batch_size: int,
-        label_libsvm: str | None = None,
-        label_shape: tuple[int, ...] = (1,),
-        num_parts: int = 1,
-        part_index: int = 0,
-        round_batch: bool = True,
-        data_name: str = "data",
-        label_name: str = "softmax_label",
-        dtype=None,
-        **kwargs,
-    ):
+        self, data_libsvm: str, data_shape: tuple[int, ...], batch_size: int, label_libsvm: str | None = None,
+        label_shape: tuple[int, ...] = (1,), num_parts: int = 1, part_index: int = 0, round_batch: bool = True,
+        data_name: str = "data", label_name: str = "softmax_label", dtype=None, **kwargs,
+    ):  # fmt: skip
         _unused("LibSVMIter", kwargs)
         require("LibSVMIter", "dtype", dtype and dtype_name(dtype), None, "float32")
         if not round_batch:
@@ -160,20 +142,10 @@ class MNISTIter(TableIter):
     """
 
     def __init__(
-        self,
-        image: str = "./train-images-idx3-ubyte",
-        label: str = "./train-labels-idx1-ubyte",
-        batch_size: int = 128,
-        shuffle: bool = True,
-        flat: bool = False,
-        seed: int = 0,
-        num_parts: int = 1,
-        part_index: int = 0,
-        data_name: str = "data",
-        label_name: str = "softmax_label",
-        dtype=None,
-        **kwargs,
-    ):
+        self, image: str = "./train-images-idx3-ubyte", label: str = "./train-labels-idx1-ubyte", batch_size: int = 128,
+        shuffle: bool = True, flat: bool = False, seed: int = 0, num_parts: int = 1, part_index: int = 0,
+        data_name: str = "data", label_name: str = "softmax_label", dtype=None, **kwargs,
+    ):  # fmt: skip
         _unused("MNISTIter", kwargs)
         require("MNISTIter", "dtype", dtype and dtype_name(dtype), None, "float32")
         images, labels = _read_idx(image, IMAGE_MAGIC, 3), _read_idx(label, LABEL_MAGIC, 1)

@@ -28,16 +28,9 @@ class NDArrayIter(DataIter):
     """
 
     def __init__(
-        self,
-        data,
-        label=None,
-        batch_size: int = 1,
-        shuffle: bool = False,
-        last_batch_handle: str = "pad",
-        data_name: str = "data",
-        label_name: str = "softmax_label",
-        layout: str = "NCHW",
-    ):
+        self, data, label=None, batch_size: int = 1, shuffle: bool = False, last_batch_handle: str = "pad",
+        data_name: str = "data", label_name: str = "softmax_label", layout: str = "NCHW",
+    ):  # fmt: skip
         super().__init__(batch_size)
         if last_batch_handle not in HANDLES:
             raise ValueError(f"unknown last_batch_handle {last_batch_handle!r}; accepted are {', '.join(HANDLES)}")

@@ -55,26 +55,12 @@ class ImageRecordIter(FileIter):
     leaves_rest = True  # whether the last batch ends in zeros, where it is not filled from the beginning
 
     def __init__(
-        self,
-        path_imgrec: str,
-        data_shape: tuple[int, int, int],
-        batch_size: int,
-        path_imglist: str = "",
-        path_imgidx: str = "",
-        label_width: int = 1,
-        preprocess_threads: int = 4,
-        num_parts: int = 1,
-        part_index: int = 0,
-        shuffle: bool = False,
-        seed: int = 0,
-        seed_aug: int | None = None,
-        round_batch: bool = True,
-        prefetch_buffer: int = 4,
-        dtype=None,
-        data_name: str = "data",
-        label_name: str = "softmax_label",
-        **settings,
-    ):
+        self, path_imgrec: str, data_shape: tuple[int, int, int], batch_size: int, path_imglist: str = "",
+        path_imgidx: str = "", label_width: int = 1, preprocess_threads: int = 4, num_parts: int = 1,
+        part_index: int = 0, shuffle: bool = False, seed: int = 0, seed_aug: int | None = None,
+        round_batch: bool = True, prefetch_buffer: int = 4, dtype=None, data_name: str = "data",
+        label_name: str = "softmax_label", **settings,
+    ):  # fmt: skip
         self._dtype = np.dtype(dtype or "float32")
         if self._dtype.name not in DTYPES:
             raise MXNetError(
@@ -262,15 +248,9 @@ class ImageDetRecordIter(ImageRecordIter):
     leaves_rest = False
 
     def __init__(
-        self,
-        path_imgrec: str,
-        data_shape: tuple[int, int, int],
-        batch_size: int,
-        label_width: int = -1,
-        label_pad_width: int = 0,
-        label_pad_value: float = -1.0,
-        **settings,
-    ):
+        self, path_imgrec: str, data_shape: tuple[int, int, int], batch_size: int, label_width: int = -1,
+        label_pad_width: int = 0, label_pad_value: float = -1.0, **settings,
+    ):  # fmt: skip
         super().__init__(path_imgrec, data_shape, batch_size, label_width=label_width, **settings)
         widest = max((len(self._label_of(row)) for row in range(len(self._records))), default=0)
         if 0 < label_pad_width < widest:

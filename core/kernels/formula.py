@@ -344,13 +344,9 @@ class Formula:
     """
 
     def __init__(
-        self,
-        name: str,
-        inputs: Sequence[str],
-        attrs: Sequence[str],
-        root: Expr,
+        self, name: str, inputs: Sequence[str], attrs: Sequence[str], root: Expr,
         derivative: Callable[..., Any] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.name, self.inputs, self.attrs, self.root = name, tuple(inputs), tuple(attrs), root
         self.derivative = derivative
         self._gradients: dict[int, tuple[Formula, tuple[int, ...]] | None] = {}

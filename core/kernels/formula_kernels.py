@@ -27,13 +27,9 @@ def formula_kernel(formula: Formula, dtype: torch.dtype, first: torch.dtype) -> 
 
 
 def inline(
-    formula: Formula,
-    operands: Sequence[Any],
-    attrs: Sequence[Any],
-    dtype: torch.dtype,
-    target: str,
+    formula: Formula, operands: Sequence[Any], attrs: Sequence[Any], dtype: torch.dtype, target: str,
     device: torch.device,
-) -> tuple[Any, ...] | None:
+) -> tuple[Any, ...] | None:  # fmt: skip
     """`formula` as lines of source for a plan (see `core.kernels.cpu.inline`), None where kernels are not so simple."""
     if runs_triton(device):
         return None

@@ -15,16 +15,9 @@ K = kernels.attention
 
 @operator("_attention", outputs=2, visible=1, rng=True, memory="new", input_dtypes={"length": "int32"})
 def attention(
-    query: Tensor,
-    key_: Tensor,
-    value: Tensor,
-    length: Tensor | None = None,
-    *,
-    scale: OptFloat = None,
-    causal: Bool = False,
-    dropout: Float = 0.0,
-    key: int | None = None,
-) -> Tensor | tuple[Tensor, ...]:
+    query: Tensor, key_: Tensor, value: Tensor, length: Tensor | None = None, *, scale: OptFloat = None,
+    causal: Bool = False, dropout: Float = 0.0, key: int | None = None,
+) -> Tensor | tuple[Tensor, ...]:  # fmt: skip
     """softmax(query key^T scale) value, without the matrix of scores in memory (Dao et al., 2022).
 
     query, key, value (B, H, L, D); length (B,): how many keys count; scale: 1 / sqrt(D) unless given.
@@ -65,35 +58,18 @@ def _attention_gradient(
 
 @composite("_dropout_attention", train=True, input_dtypes={"length": "int32"})
 def dropout_attention(
-    query: Value,
-    key_: Value,
-    value: Value,
-    length: Value | None = None,
-    *,
-    scale: OptFloat = None,
-    causal: Bool = False,
-    p: Float = 0.0,
-    training: bool,
-) -> Value:
+    query: Value, key_: Value, value: Value, length: Value | None = None, *, scale: OptFloat = None,
+    causal: Bool = False, p: Float = 0.0, training: bool,
+) -> Value:  # fmt: skip
     """The fused attention, whose weights are dropped out with probability `p` in training alone."""
     return F._attention(query, key_, value, length, scale=scale, causal=causal, dropout=p if training else 0.0)
 
 
 @operator("_attention_grad", outputs=3, memory="new", input_dtypes={"length": "int32"})
 def _attention_grad(
-    head: Tensor,
-    query: Tensor,
-    key_: Tensor,
-    value: Tensor,
-    out: Tensor,
-    lse: Tensor,
-    length: Tensor | None = None,
-    *,
-    scale: OptFloat = None,
-    causal: Bool = False,
-    dropout: Float = 0.0,
-    key: int,
-) -> tuple[Tensor, ...]:
+    head: Tensor, query: Tensor, key_: Tensor, value: Tensor, out: Tensor, lse: Tensor, length: Tensor | None = None, *,
+    scale: OptFloat = None, causal: Bool = False, dropout: Float = 0.0, key: int,
+) -> tuple[Tensor, ...]:  # fmt: skip
     """Gradients of the fused attention in query, key and value."""
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     return K.attention_grad(head, query, key_, value, out, lse, scale, causal, length, dropout, key)
@@ -101,19 +77,9 @@ def _attention_grad(
 
 @decompose(_attention_grad)
 def _attention_grad_decompose(
-    head: Value,
-    query: Value,
-    key_: Value,
-    value: Value,
-    out: Value,
-    lse: Value,
-    length: Value | None = None,
-    *,
-    scale: float | None,
-    causal: bool,
-    dropout: float,
-    key: int,
-) -> Sequence[Value]:
+    head: Value, query: Value, key_: Value, value: Value, out: Value, lse: Value, length: Value | None = None, *,
+    scale: float | None, causal: bool, dropout: float, key: int,
+) -> Sequence[Value]:  # fmt: skip
     if dropout:
         raise MXNetError("_attention has no second derivative with dropout: use predict mode, or dropout=0")
     scale = query.shape[-1] ** -0.5 if scale is None else scale

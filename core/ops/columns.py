@@ -65,13 +65,9 @@ def _col2im_gradient(head: Value, attrs: Namespace) -> Gradients:
 
 
 def _options(
-    name: str,
-    size: tuple[int, ...],
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    dilate: tuple[int, ...],
+    name: str, size: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], dilate: tuple[int, ...],
     pad: tuple[int, ...],
-) -> tuple[Any, ...]:
+) -> tuple[Any, ...]:  # fmt: skip
     """Kernel, stride, dilation and padding for each axis; MXNetError where they do not fit the extents."""
     n = len(size)
     options = (tuple(kernel), stride or (1,) * n, dilate or (1,) * n, pad or (0,) * n)

@@ -20,27 +20,18 @@ def _refuse(name: str) -> NoReturn:
 
 @operator("_foreach", outputs=_outputs, subgraphs=1)
 def foreach(
-    *data: Tensor,
-    num_outputs: Int,
-    num_out_data: Int,
-    in_state_locs: Shape = (),
-    in_data_locs: Shape = (),
+    *data: Tensor, num_outputs: Int, num_out_data: Int, in_state_locs: Shape = (), in_data_locs: Shape = (),
     remain_locs: Shape = (),
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Runs a subgraph over axis 0 of some inputs, with states; the `locs` are positions in the subgraph's inputs."""
     _refuse("_foreach")
 
 
 @operator("_while_loop", outputs=_outputs, subgraphs=2)
 def while_loop(
-    *data: Tensor,
-    num_outputs: Int,
-    num_out_data: Int,
-    max_iterations: Int,
-    cond_input_locs: Shape = (),
-    func_input_locs: Shape = (),
-    func_var_locs: Shape = (),
-) -> Tensor:
+    *data: Tensor, num_outputs: Int, num_out_data: Int, max_iterations: Int, cond_input_locs: Shape = (),
+    func_input_locs: Shape = (), func_var_locs: Shape = (),
+) -> Tensor:  # fmt: skip
     """Runs a subgraph while another one gives true; the `locs` are positions among the inputs of the node."""
     _refuse("_while_loop")
 

@@ -49,13 +49,8 @@ def eye(*, N: Int, M: Int = 0, k: Int = 0, dtype: DType = "float32", ctx: Contex
 
 @operator("_linspace", aliases=("linspace",))
 def linspace(
-    *,
-    start: Float,
-    stop: Float,
-    num: Int = 50,
-    endpoint: Bool = True,
-    dtype: DType = "float32",
+    *, start: Float, stop: Float, num: Int = 50, endpoint: Bool = True, dtype: DType = "float32",
     ctx: Context | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """`num` numbers evenly spaced from start to stop."""
     return kernels.shape.linspace(start, stop, num, endpoint, dtype, ctx)

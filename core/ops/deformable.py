@@ -103,17 +103,9 @@ def _deformable_columns_grad(
 
 @decompose(_deformable_columns_grad)
 def _deformable_columns_grad_decompose(
-    head: Value,
-    data: Value,
-    offset: Value,
-    mask: Value | None = None,
-    *,
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    dilate: tuple[int, ...],
-    pad: tuple[int, ...],
-    groups: int,
-) -> Sequence[Value]:
+    head: Value, data: Value, offset: Value, mask: Value | None = None, *, kernel: tuple[int, ...],
+    stride: tuple[int, ...], dilate: tuple[int, ...], pad: tuple[int, ...], groups: int,
+) -> Sequence[Value]:  # fmt: skip
     operands = [x for x in (data, offset, mask) if x is not None]
 
     def columns(data: Value, offset: Value, mask: Value | None = None) -> Value:

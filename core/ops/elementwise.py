@@ -31,15 +31,9 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.050700987355480493
 
 
 def _unary(
-    name: str,
-    function: Callable[..., Any],
-    derivative: Callable[..., Any] | None = None,
-    aliases: tuple[str, ...] = (),
-    differentiable: bool = True,
-    curved: bool = False,
-    doc: str = "",
-    **facts: Any,
-) -> Operator:
+    name: str, function: Callable[..., Any], derivative: Callable[..., Any] | None = None,
+    aliases: tuple[str, ...] = (), differentiable: bool = True, curved: bool = False, doc: str = "", **facts: Any,
+) -> Operator:  # fmt: skip
     """Enters a one-operand formula; `derivative` in terms of (x, y).
 
     curved: of integers its results are no integers.
@@ -430,13 +424,9 @@ REVERSED = ("rminus", "rdiv", "rmod", "rpower")
 
 
 def _enter_binary(
-    names: tuple[str, ...],
-    function: Callable[..., Any],
-    differentiable: bool,
-    same_shape: bool,
-    storage: Storage = DENSE,
-    **facts: Any,
-) -> Operator:
+    names: tuple[str, ...], function: Callable[..., Any], differentiable: bool, same_shape: bool,
+    storage: Storage = DENSE, **facts: Any,
+) -> Operator:  # fmt: skip
     def entry(lhs: Expr, rhs: Expr) -> Expr:
         return function(lhs, rhs)
 

@@ -182,15 +182,9 @@ def resize(data: Pixels, *, size: Shape = (), keep_ratio: Bool = False, interp: 
 @operator("_image_random_crop", rng=True)
 @on_host
 def random_crop(
-    data: Pixels,
-    *,
-    xrange: Floats = (0.0, 1.0),
-    yrange: Floats = (0.0, 1.0),
-    width: Int,
-    height: Int,
-    interp: Int = 1,
+    data: Pixels, *, xrange: Floats = (0.0, 1.0), yrange: Floats = (0.0, 1.0), width: Int, height: Int, interp: Int = 1,
     key: Any = None,
-) -> Pixels:
+) -> Pixels:  # fmt: skip
     """A window of `width` and `height`, of MXNet 2; of the same aspect and then resized where it does not fit.
 
     xrange, yrange: bounds of the position, as shares of the pixels that are left beside the window and above it.

@@ -71,13 +71,9 @@ def batch_take(a: Value, indices: Value) -> Value:
     indexes={"index": lambda shapes, attrs: shapes["data"][-1 if attrs["axis"] is None else attrs["axis"]]},
 )
 def pick(
-    data: Tensor,
-    index: Tensor,
-    *,
-    axis: OptInt = -1,
-    keepdims: Bool = False,
+    data: Tensor, index: Tensor, *, axis: OptInt = -1, keepdims: Bool = False,
     mode: Annotated[str, Choice("clip", "wrap")] = "clip",
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """One element along an axis for each position of the others."""
     shape = data.shape
     axis, index = _pick_place(shape, axis, index)
@@ -303,12 +299,7 @@ def _arange_like(data: Tensor, *, length: Int) -> Tensor:
 
 @composite("SequenceMask", aliases=("sequence_mask",), when={"sequence_length": ("use_sequence_length", True)})
 def sequence_mask(
-    data: Value,
-    sequence_length: Input = None,
-    *,
-    use_sequence_length: Bool = False,
-    value: Float = 0.0,
-    axis: Int = 0,
+    data: Value, sequence_length: Input = None, *, use_sequence_length: Bool = False, value: Float = 0.0, axis: Int = 0
 ) -> Value:
     """The data with positions behind the end of each sequence set to `value`.
 

@@ -37,16 +37,9 @@ def _product(a: Value, b: Value, transpose_a: bool, transpose_b: bool, axis: int
 
 @composite(**_names("gemm"), real=True)
 def gemm(
-    A: Value,
-    B: Value,
-    C: Value,
-    *,
-    transpose_a: Bool = False,
-    transpose_b: Bool = False,
-    alpha: Float = 1.0,
-    beta: Float = 1.0,
-    axis: Int = -2,
-) -> Value:
+    A: Value, B: Value, C: Value, *, transpose_a: Bool = False, transpose_b: Bool = False, alpha: Float = 1.0,
+    beta: Float = 1.0, axis: Int = -2,
+) -> Value:  # fmt: skip
     """alpha op(A) op(B) + beta C."""
     return _product(A, B, transpose_a, transpose_b, axis) * alpha + C * beta
 

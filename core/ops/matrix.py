@@ -46,14 +46,9 @@ def _need_floats(name: str, *tensors: Any) -> None:
     on_codes=OnCodes("_sg_mkldnn_fully_connected", takes=("rectifier",), gives="numbers"),
 )
 def fully_connected(
-    data: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    *,
-    num_hidden: Positive,
-    no_bias: Bool = False,
+    data: Tensor, weight: Tensor, bias: Tensor | None = None, *, num_hidden: Positive, no_bias: Bool = False,
     flatten: Bool = True,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """data weight^T + bias; with flatten all axes but the first are one, else the last axis alone is multiplied.
 
     data (N, ...) or (..., K), weight (num_hidden, K), bias (num_hidden,) unless no_bias; result (N, num_hidden) or
@@ -76,14 +71,9 @@ def fully_connected(
 
 @gradient(fully_connected)
 def _fully_connected_gradient(
-    head: Value,
-    data: Value,
-    weight: Value,
-    data_shape: tuple[int, ...],
-    bias_shape: tuple[int, ...],
-    attrs: Namespace,
+    head: Value, data: Value, weight: Value, data_shape: tuple[int, ...], bias_shape: tuple[int, ...], attrs: Namespace,
     needs: Sequence[bool],
-) -> Gradients:
+) -> Gradients:  # fmt: skip
     rows = math.prod(head.shape[:-1])
     flat_head = head if len(head.shape) == 2 else F._reshape_to(head, shape=(rows, head.shape[-1]))
     grad = F._matmul(flat_head, weight) if needs[0] else None
@@ -114,14 +104,9 @@ def matmul(a: Tensor, b: Tensor, *, transpose_a: Bool = False, transpose_b: Bool
 
 @gradient(matmul)
 def _matmul_gradient(
-    head: Value,
-    a: Value,
-    b: Value,
-    a_shape: tuple[int, ...],
-    b_shape: tuple[int, ...],
-    attrs: Namespace,
+    head: Value, a: Value, b: Value, a_shape: tuple[int, ...], b_shape: tuple[int, ...], attrs: Namespace,
     needs: Sequence[bool],
-) -> Gradients:
+) -> Gradients:  # fmt: skip
     ta, tb = attrs.transpose_a, attrs.transpose_b
     ga = gb = None
     if needs[0]:
@@ -222,14 +207,9 @@ def _dot_shape(ls: tuple[int, ...], rs: tuple[int, ...], ta: bool, tb: bool) -> 
 
 @gradient(dot)
 def _dot_gradient(
-    head: Value,
-    lhs: Value,
-    rhs: Value,
-    lhs_shape: tuple[int, ...],
-    rhs_shape: tuple[int, ...],
-    attrs: Namespace,
+    head: Value, lhs: Value, rhs: Value, lhs_shape: tuple[int, ...], rhs_shape: tuple[int, ...], attrs: Namespace,
     needs: Sequence[bool],
-) -> Gradients:
+) -> Gradients:  # fmt: skip
     ta, tb = attrs.transpose_a, attrs.transpose_b
     a, b = _as_matrices(lhs, rhs, ta, tb, in_shape)
     rows, columns = a.shape[1] if ta else a.shape[0], b.shape[0] if tb else b.shape[1]

@@ -109,14 +109,9 @@ def _code_linear(
 
 @gradient(_conv)
 def _conv_gradient(
-    head: Value,
-    data: Value,
-    weight: Value,
-    data_shape: tuple[int, ...],
-    weight_shape: tuple[int, ...],
-    attrs: Namespace,
-    needs: Sequence[bool],
-) -> Gradients:
+    head: Value, data: Value, weight: Value, data_shape: tuple[int, ...], weight_shape: tuple[int, ...],
+    attrs: Namespace, needs: Sequence[bool],
+) -> Gradients:  # fmt: skip
     how = _how(attrs)
     return [
         F._conv_data_grad.typed(head, weight, shape=data_shape, **how) if needs[0] else None,
@@ -222,13 +217,9 @@ class _Window:
     __slots__ = ("dilate", "kernel", "num_group", "pad", "stride")
 
     def __init__(
-        self,
-        kernel: tuple[int, ...],
-        stride: tuple[int, ...],
-        dilate: tuple[int, ...],
-        pad: tuple[int, ...],
+        self, kernel: tuple[int, ...], stride: tuple[int, ...], dilate: tuple[int, ...], pad: tuple[int, ...],
         num_group: int,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.kernel, self.stride, self.dilate, self.pad, self.num_group = kernel, stride, dilate, pad, num_group
 
 
@@ -501,7 +492,7 @@ def _pooling_special(attrs: Namespace) -> Special:
     kernel, pool_type = attrs.kernel, attrs.pool_type
     if pool_type in ("sum", "lp") or attrs.global_pool or _channels_last(attrs.layout):
         return None
-    if not kernel or attrs.pooling_convention != "valid":  # what the windows are hangs on the data
+    if not kernel or attrs.pooling_convention != "valid":  # what the windows are depends on the data
         return None
     n = len(kernel)
     stride, pad = _spread(attrs.stride, n, 1), _spread(attrs.pad, n, 0)[:n]
@@ -510,14 +501,9 @@ def _pooling_special(attrs: Namespace) -> Special:
 
 @functools.lru_cache(4096)
 def _window_pool(
-    space: tuple[int, ...],
-    kernel: tuple[int, ...],
-    pool_type: str,
-    convention: str,
-    stride: tuple[int, ...],
-    pad: tuple[int, ...],
-    include: bool | None,
-) -> tuple[Operator, Attrs]:
+    space: tuple[int, ...], kernel: tuple[int, ...], pool_type: str, convention: str, stride: tuple[int, ...],
+    pad: tuple[int, ...], include: bool | None,
+) -> tuple[Operator, Attrs]:  # fmt: skip
     """The primitive that takes maxima or means over windows of a `space`, and its attributes."""
     n = len(space)
     if convention == "same" and n != 1:
@@ -579,14 +565,9 @@ for _op in (_dropout, _dropout_again):
 
 @composite("Dropout", train=True, aliases=("dropout",), real=True, shape=FIRST)
 def dropout(
-    data: Value,
-    *,
-    p: Share = 0.5,
-    mode: Annotated[str, Choice("training", "always")] = "training",
-    axes: Shape = (),
-    cudnn_off: OptBool = False,
-    training: bool,
-) -> Value:
+    data: Value, *, p: Share = 0.5, mode: Annotated[str, Choice("training", "always")] = "training", axes: Shape = (),
+    cudnn_off: OptBool = False, training: bool,
+) -> Value:  # fmt: skip
     """Each element is 0 with probability p, else divided by 1 - p (Srivastava et al., 2014); in prediction the data.
 
     mode: "always" drops in prediction too. axes: those along which one draw is shared. MXNetError for p outside [0, 1].
@@ -610,14 +591,9 @@ def dropout(
     indexes={"data": lambda shapes, attrs: attrs["input_dim"]},
 )
 def embedding(
-    data: Tensor,
-    weight: Tensor,
-    *,
-    input_dim: Positive,
-    output_dim: Positive,
-    dtype: DType = "float32",
+    data: Tensor, weight: Tensor, *, input_dim: Positive, output_dim: Positive, dtype: DType = "float32",
     sparse_grad: Bool = False,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """The rows of weight (input_dim, output_dim) that data names, any shape; indices are clipped to [0, input_dim).
 
     sparse_grad: the gradient of the weight is row_sparse.

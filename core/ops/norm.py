@@ -58,13 +58,7 @@ def batch_norm(
 
 
 def _prepare(
-    data: Tensor,
-    gamma: Tensor,
-    beta: Tensor,
-    moving_mean: Tensor,
-    moving_var: Tensor,
-    axis: int,
-    fix_gamma: bool,
+    data: Tensor, gamma: Tensor, beta: Tensor, moving_mean: Tensor, moving_var: Tensor, axis: int, fix_gamma: bool
 ) -> None:
     """Looks at the shapes, for kernels read memory at what they are given, and sets a fixed gamma."""
     channels = (data.shape[axis],)
@@ -90,16 +84,9 @@ def _batch_norm_special(attrs: Namespace) -> Special:
 
 @gradient(batch_norm)
 def _batch_norm_gradient(
-    head: Value,
-    data: Value,
-    gamma: Value,
-    moving_mean: Value,
-    moving_var: Value,
-    out1: Value,
-    out2: Value,
-    attrs: Namespace,
-    needs: Sequence[bool],
-) -> Gradients:
+    head: Value, data: Value, gamma: Value, moving_mean: Value, moving_var: Value, out1: Value, out2: Value,
+    attrs: Namespace, needs: Sequence[bool],
+) -> Gradients:  # fmt: skip
     fused = {"axis": attrs.axis, "eps": attrs.eps}
     if attrs.fix_gamma:  # a constant, for second derivatives too
         gamma = F.ones_like(gamma)

@@ -152,13 +152,9 @@ def enter(name: str, function: Callable[..., Any], rule: Callable[..., Any], dif
 
 
 def enter_scalar(
-    name: str,
-    function: Callable[..., Any],
-    differentiable: bool = True,
-    truth: bool = False,
-    division: bool = False,
+    name: str, function: Callable[..., Any], differentiable: bool = True, truth: bool = False, division: bool = False,
     widens: bool = False,
-) -> Operator:
+) -> Operator:  # fmt: skip
     """Enters a pointwise operator of an array and a number.
 
     The number takes the type of an array of integers first, unless the operation is a `division`, which makes the

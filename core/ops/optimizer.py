@@ -152,15 +152,9 @@ def lamb_update_phase1(
 
 @operator("lamb_update_phase2", memory="new", real=True)
 def lamb_update_phase2(
-    weight: Tensor,
-    g: Tensor,
-    r1: Tensor,
-    r2: Tensor,
-    *,
-    lr: Float,
-    lower_bound: Float = -1.0,
+    weight: Tensor, g: Tensor, r1: Tensor, r2: Tensor, *, lr: Float, lower_bound: Float = -1.0,
     upper_bound: Float = -1.0,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """LAMB's step along g, scaled by the bounded norm r1 of the weight over the norm r2 of g.
 
     r1, r2: (1,) or (1, n), of which the first number counts.
@@ -193,16 +187,9 @@ def mp_lamb_update_phase1(
 
 @operator("mp_lamb_update_phase2", memory="new")
 def mp_lamb_update_phase2(
-    weight: Tensor,
-    g: Tensor,
-    r1: Tensor,
-    r2: Tensor,
-    weight32: Tensor,
-    *,
-    lr: Float,
-    lower_bound: Float = -1.0,
+    weight: Tensor, g: Tensor, r1: Tensor, r2: Tensor, weight32: Tensor, *, lr: Float, lower_bound: Float = -1.0,
     upper_bound: Float = -1.0,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """LAMB's step for a half-precision weight from its float32 master, which stays as it is (as in MXNet)."""
     _alike("mp_lamb_update_phase2", (weight, g, weight32), 1)
     weight = COPY(weight)
@@ -211,20 +198,9 @@ def mp_lamb_update_phase2(
 
 
 def _adamw(
-    weight: Tensor,
-    grad: Tensor,
-    mean: Tensor,
-    var: Tensor,
-    rescale_grad: Tensor,
-    master: Tensor | None,
-    lr: float,
-    eta: float,
-    wd: float,
-    beta1: float,
-    beta2: float,
-    epsilon: float,
-    clip_gradient: float,
-) -> Tensor:
+    weight: Tensor, grad: Tensor, mean: Tensor, var: Tensor, rescale_grad: Tensor, master: Tensor | None, lr: float,
+    eta: float, wd: float, beta1: float, beta2: float, epsilon: float, clip_gradient: float,
+) -> Tensor:  # fmt: skip
     _alike(
         "adamw_update", (weight, grad, mean, var, *([] if master is None else [master])), None if master is None else 2
     )
@@ -260,15 +236,9 @@ def mp_adamw_update(
 
 @operator("_contrib_group_adagrad_update", mutates=("history",), memory="new", storage=RowUpdate(if_lazy=False))
 def group_adagrad_update(
-    weight: Tensor,
-    grad: Tensor,
-    history: Tensor,
-    *,
-    lr: Float,
-    rescale_grad: Float = 1.0,
-    clip_gradient: Float = -1.0,
+    weight: Tensor, grad: Tensor, history: Tensor, *, lr: Float, rescale_grad: Float = 1.0, clip_gradient: Float = -1.0,
     epsilon: Float = 1e-5,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """AdaGrad with one history for each row."""
     weight = COPY(weight)
     K.group_adagrad_(weight, grad, history, lr, epsilon, rescale_grad, clip_gradient)
@@ -284,14 +254,9 @@ def _enter_multi(name: str, states: int, master: bool, preloaded: bool) -> None:
     update: Callable[..., None] = K.sgd_momentum_ if states else K.sgd_
 
     def run(
-        data: tuple[Tensor, ...],
-        num_weights: int,
-        lrs: Sequence[float],
-        wds: Sequence[float],
-        momentum: float,
-        rescale_grad: float,
-        clip_gradient: float,
-    ) -> Any:
+        data: tuple[Tensor, ...], num_weights: int, lrs: Sequence[float], wds: Sequence[float], momentum: float,
+        rescale_grad: float, clip_gradient: float,
+    ) -> Any:  # fmt: skip
         out = []
         for i in range(num_weights):
             arrays = data[i * width : (i + 1) * width]
@@ -412,21 +377,10 @@ def all_finite(data: Tensor, *, init_output: Bool = True, into: Tensor | None = 
 
 
 def _lamb(
-    arrays: tuple[Tensor, ...],
-    learning_rates: tuple[float, ...],
-    wds: tuple[float, ...],
-    beta1: float,
-    beta2: float,
-    epsilon: float,
-    rescale_grad: float,
-    lower_bound: float,
-    upper_bound: float,
-    clip_gradient: float,
-    bias_correction: bool,
-    step_count: tuple[int, ...],
-    width: int,
-    master: bool,
-) -> tuple[Tensor, ...]:
+    arrays: tuple[Tensor, ...], learning_rates: tuple[float, ...], wds: tuple[float, ...], beta1: float, beta2: float,
+    epsilon: float, rescale_grad: float, lower_bound: float, upper_bound: float, clip_gradient: float,
+    bias_correction: bool, step_count: tuple[int, ...], width: int, master: bool,
+) -> tuple[Tensor, ...]:  # fmt: skip
     out = []
     for i in range(len(arrays) // width):
         weight, grad, mean, var = arrays[i * width : i * width + 4]

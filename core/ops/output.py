@@ -144,13 +144,9 @@ infer(logistic_regression_output)(_regression_label)
 
 @operator("SVMOutput", memory="new", real=True)
 def svm_output(
-    data: Tensor,
-    label: Tensor,
-    *,
-    margin: Float = 1.0,
-    regularization_coefficient: Float = 1.0,
+    data: Tensor, label: Tensor, *, margin: Float = 1.0, regularization_coefficient: Float = 1.0,
     use_linear: Bool = False,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """The data; its gradient is that of the (squared) hinge loss, one class against all."""
     return COPY(data)
 

@@ -24,17 +24,9 @@ def _ones_(gamma: Tensor) -> Tensor:
 
 @operator("_plan_conv", memory="new", slides=True)
 def _conv(
-    data: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    residual: Tensor | None = None,
-    *,
-    stride: Shape,
-    dilate: Shape,
-    pad: Shape,
-    groups: Int,
-    activation: Ending = None,
-) -> Tensor:
+    data: Tensor, weight: Tensor, bias: Tensor | None = None, residual: Tensor | None = None, *, stride: Shape,
+    dilate: Shape, pad: Shape, groups: Int, activation: Ending = None,
+) -> Tensor:  # fmt: skip
     """activation(`_conv` + residual); the weight may be packed."""
     return kernels.conv.conv(data, weight, bias, stride, dilate, pad, groups, activation, residual)
 
@@ -80,13 +72,9 @@ def _max_pool(data: Tensor, *, kernel: Shape, stride: Shape, pad: Any_) -> Tenso
 
 @operator("_plan_linear", memory="new")
 def _linear(
-    data: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    residual: Tensor | None = None,
-    *,
+    data: Tensor, weight: Tensor, bias: Tensor | None = None, residual: Tensor | None = None, *,
     activation: Ending = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """activation(data weight^T + bias + residual) along the last axis; the weight may be packed."""
     return kernels.matmul.linear(data, weight, bias, activation, residual)
 

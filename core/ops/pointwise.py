@@ -19,15 +19,10 @@ _DTYPE_OF = attrgetter("dtype")
 
 
 def pointwise(
-    name: str,
-    *,
-    aliases: tuple[str, ...] = (),
-    dtype: str | Callable[..., Any] = "same",
-    derivative: Callable[..., Any] | None = None,
-    differentiable: bool = True,
-    variant: Callable[..., Any] = lambda dtype: None,
-    **facts: Any,
-) -> Callable[[Callable[..., Any]], Operator]:
+    name: str, *, aliases: tuple[str, ...] = (), dtype: str | Callable[..., Any] = "same",
+    derivative: Callable[..., Any] | None = None, differentiable: bool = True,
+    variant: Callable[..., Any] = lambda dtype: None, **facts: Any,
+) -> Callable[[Callable[..., Any]], Operator]:  # fmt: skip
     """Enters a scalar formula as an operator.
 
     dtype: "same" as the operands, which must agree (MXNetError otherwise); "first", that of the first one; the
@@ -51,13 +46,9 @@ def pointwise(
 
 
 def make_pointwise(
-    op: Operator,
-    formula: Formula,
-    dtype: str | Callable[..., Any],
-    differentiable: bool = True,
-    refused: str | None = None,
-    variant: Callable[..., Any] = lambda dtype: None,
-) -> Operator:
+    op: Operator, formula: Formula, dtype: str | Callable[..., Any], differentiable: bool = True,
+    refused: str | None = None, variant: Callable[..., Any] = lambda dtype: None,
+) -> Operator:  # fmt: skip
     """Completes an entry whose rules follow from `formula`; `refused` is a type that "same" leaves out."""
     op.formula, op.memory = formula, "new"
     op.unnamed = len(formula.inputs) == 1

@@ -71,16 +71,9 @@ FORMULAS = {
 
 @operator("_codes", memory="new")
 def _codes_of(
-    data: Tensor,
-    scale: Tensor | None = None,
-    addend: Tensor | None = None,
-    meaning: Tensor | None = None,
-    *,
-    low: Float,
-    high: Float,
-    nan: Float,
-    out_type: Out,
-) -> Tensor:
+    data: Tensor, scale: Tensor | None = None, addend: Tensor | None = None, meaning: Tensor | None = None, *,
+    low: Float, high: Float, nan: Float, out_type: Out,
+) -> Tensor:  # fmt: skip
     """The whole numbers nearest to data * scale + addend * meaning, halves to even, from low to high.
 
     `nan` is the code of what is not a number.
@@ -299,16 +292,9 @@ def quantized_concat(*data: Value, dim: Int = 1) -> Sequence[Value]:
 
 @composite("_contrib_quantized_elemwise_add", outputs=3, names=OF_CODES, input_dtypes=INPUTS)
 def quantized_elemwise_add(
-    lhs: Value,
-    rhs: Value,
-    lhs_min: Value,
-    lhs_max: Value,
-    rhs_min: Value,
-    rhs_max: Value,
-    *,
-    min_calib_range: OptFloat = None,
-    max_calib_range: OptFloat = None,
-) -> Sequence[Value]:
+    lhs: Value, rhs: Value, lhs_min: Value, lhs_max: Value, rhs_min: Value, rhs_max: Value, *,
+    min_calib_range: OptFloat = None, max_calib_range: OptFloat = None,
+) -> Sequence[Value]:  # fmt: skip
     """The sum of codes: int8 codes of the calibrated range, or int32 codes of the sum of both ranges."""
     left, right = _reach(lhs_min, lhs_max), _reach(rhs_min, rhs_max)
     total = F.broadcast_add(_meaning(lhs, left, "float64"), _meaning(rhs, right, "float64"))

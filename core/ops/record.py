@@ -67,21 +67,11 @@ class Operator(Facts):
     """An entry of the table. Calling it applies it to values (arrays or symbols) with attributes."""
 
     def __init__(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        *,
-        aliases: tuple[str, ...] = (),
-        outputs: Callable[..., Any] | int = 1,
-        visible: Callable[..., Any] | int | None = None,
-        mutates: Sequence[str] = (),
-        auxiliary: tuple[str, ...] | None = None,
-        rng: bool = False,
-        train: bool = False,
-        reserves: bool = False,
-        overwrites: bool = False,
-        **facts: Any,
-    ) -> None:
+        self, name: str, function: Callable[..., Any], *, aliases: tuple[str, ...] = (),
+        outputs: Callable[..., Any] | int = 1, visible: Callable[..., Any] | int | None = None,
+        mutates: Sequence[str] = (), auxiliary: tuple[str, ...] | None = None, rng: bool = False, train: bool = False,
+        reserves: bool = False, overwrites: bool = False, **facts: Any,
+    ) -> None:  # fmt: skip
         super().__init__(**facts)
         self.name, self.aliases, self.doc = name, tuple(aliases), inspect.getdoc(function) or ""
         self.function, self.forward = function, function

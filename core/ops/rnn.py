@@ -46,15 +46,9 @@ def _rnn(
 
 @gradient(_rnn)
 def _rnn_gradient(
-    heads: Sequence[Value],
-    data: Value,
-    parameters: Value,
-    state: Value,
-    state_cell: Value,
-    out: Value,
-    attrs: Namespace,
-    reserve: tuple[Tensor, ...],
-) -> Gradients | Value:
+    heads: Sequence[Value], data: Value, parameters: Value, state: Value, state_cell: Value, out: Value,
+    attrs: Namespace, reserve: tuple[Tensor, ...],
+) -> Gradients | Value:  # fmt: skip
     how = {k: v for k, v in vars(attrs).items() if k != "training"}
     how["p"] = attrs.p if attrs.training else 0.0  # predictions are differentiated too, without dropout
     return F._rnn_grad(
@@ -183,14 +177,7 @@ def _stepwise(
 
 
 def _one_direction(
-    x: Value,
-    h: Value,
-    c: Input,
-    weights: Sequence[Any],
-    steps: int,
-    lengths: Any,
-    mode: str,
-    clip: Any,
+    x: Value, h: Value, c: Input, weights: Sequence[Any], steps: int, lengths: Any, mode: str, clip: Any
 ) -> tuple[Value, Any, Any]:
     """Outputs (T, N, H) and last states of one layer in one direction."""
     i2h, h2h, h2r, i2h_bias, h2h_bias = weights

@@ -165,7 +165,7 @@ def _flatten_special(attrs: Namespace) -> Special:
 
     def run(data: Tensor) -> Tensor:
         if data.dim() == 2 and data.is_contiguous():
-            return share(data)  # where it cannot, the long way copies
+            return share(data)  # where it cannot, the slow path copies
         return storage.apart(data.flatten(1))
 
     return run
@@ -173,14 +173,9 @@ def _flatten_special(attrs: Namespace) -> Special:
 
 @operator("reshape_like", reshapes=True)
 def reshape_like(
-    lhs: Tensor,
-    rhs: Tensor,
-    *,
-    lhs_begin: OptInt = None,
-    lhs_end: OptInt = None,
-    rhs_begin: OptInt = None,
+    lhs: Tensor, rhs: Tensor, *, lhs_begin: OptInt = None, lhs_end: OptInt = None, rhs_begin: OptInt = None,
     rhs_end: OptInt = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """lhs in the shape of rhs; with bounds, only those axes are replaced."""
 
     def part(tensor: Tensor, begin: int | None, end: int | None) -> tuple[int, int]:

@@ -117,14 +117,9 @@ _WIDTH = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}  # bytes
     on_codes=OnCodes("_onednn_softmax", gives="rounded"),
 )
 def softmax(
-    data: Value,
-    length: Input = None,
-    *,
-    axis: Int = -1,
-    temperature: OptFloat = None,
-    dtype: OptDType = None,
+    data: Value, length: Input = None, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None,
     use_length: Bool = False,
-) -> Value:
+) -> Value:  # fmt: skip
     """exp(x / temperature), normalised along an axis; with use_length only the first `length` positions take part."""
     data = _prepared(data, temperature, axis, dtype)
     if use_length:

@@ -66,15 +66,9 @@ def scatter_elemwise_div(lhs: Value, rhs: Value) -> Value:
 
 @composite("_contrib_SparseEmbedding", row_gradient=lambda stypes, attrs: True)
 def sparse_embedding(
-    data: Value,
-    weight: Value,
-    *,
-    input_dim: Positive,
-    output_dim: Positive,
-    dtype: DType = "float32",
-    sparse_grad: Bool = True,
-    deterministic: Bool = False,
-) -> Value:
+    data: Value, weight: Value, *, input_dim: Positive, output_dim: Positive, dtype: DType = "float32",
+    sparse_grad: Bool = True, deterministic: Bool = False,
+) -> Value:  # fmt: skip
     """Embedding whose weight has a row-sparse gradient."""
     return F.Embedding(data, weight, input_dim=input_dim, output_dim=output_dim, dtype=dtype, sparse_grad=True)
 
