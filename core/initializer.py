@@ -20,6 +20,7 @@ from core import ndarray as nd
 from core import registry
 from core.base import MXNetError
 from core.documentation.classes import complete as _complete
+from core.kernels.rnn_parameters import gates, inputs_of
 
 
 class InitDesc(str):
@@ -371,25 +372,16 @@ class FusedRNN(Initializer):
     def __init__(self, init, num_hidden, num_layers, mode, bidirectional=False, forget_bias=1.0):
         if isinstance(init, str):
             init = create(init)
-        super().__init__(
-            init=init.dumps() if init is not None else None,
-            num_hidden=num_hidden,
-            num_layers=num_layers,
-            mode=mode,
-            bidirectional=bidirectional,
-            forget_bias=forget_bias,
-        )
-        self._init = init
-        self._num_hidden = num_hidden
-        self._num_layers = num_layers
-        self._mode = mode
-        self._bidirectional = bidirectional
-        self._forget_bias = forget_bias
+        network = {"num_hidden": num_hidden, "num_layers": num_layers, "mode": mode, "bidirectional": bidirectional}
+        super().__init__(init=init.dumps() if init is not None else None, **network, forget_bias=forget_bias)
+        self._init, self._mode, self._forget_bias = init, mode, forget_bias
+        self._network = mode, num_hidden, num_layers, bidirectional
 
     def _init_weight(self, desc, arr):
         init = self._init or desc.global_init
         values = []
-        for name, shape in self._gate_arrays(arr.size):
+        mode, *network = self._network
+        for name, shape in gates(mode, inputs_of(arr.size, mode, *network), *network):
             part = nd.zeros(shape, ctx=arr.context, dtype=arr.dtype)
             if self._mode == "lstm" and name.endswith("_f_bias"):
                 part[:] = self._forget_bias
@@ -397,26 +389,6 @@ class FusedRNN(Initializer):
                 init(InitDesc(name, global_init=desc.global_init), part)
             values.append(part.reshape((-1,)))
         arr[:] = nd.concat(*values, dim=0).reshape(arr.shape)
-
-    def _gate_arrays(self, size):
-        """Name and shape of every gate's weight and bias, in the order of the flat vector of `size` elements."""
-        gates = {
-            "rnn_relu": [""],
-            "rnn_tanh": [""],
-            "lstm": ["_i", "_f", "_c", "_o"],
-            "gru": ["_r", "_z", "_o"],
-        }[self._mode]
-        hidden, directions = self._num_hidden, ["l", "r"] if self._bidirectional else ["l"]
-        d = len(directions)
-        inputs = size // d // hidden // len(gates) - (self._num_layers - 1) * (hidden + d * hidden + 2) - hidden - 2
-        for kind in ("weight", "bias"):
-            for layer in range(self._num_layers):
-                width = inputs if layer == 0 else d * hidden
-                for direction in directions:
-                    for group, columns in (("i2h", width), ("h2h", hidden)):
-                        for gate in gates:
-                            shape = (hidden, columns) if kind == "weight" else (hidden,)
-                            yield f"{direction}{layer}_{group}{gate}_{kind}", shape
 
 
 class Load:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
 
 from core.base import MXNetError
 
-GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
+GATE_NAMES = {"rnn_relu": ("",), "rnn_tanh": ("",), "lstm": ("_i", "_f", "_c", "_o"), "gru": ("_r", "_z", "_o")}
+GATES = {mode: len(names) for mode, names in GATE_NAMES.items()}
 
 
 class Weights(NamedTuple):
@@ -36,6 +37,27 @@ def sizes(inputs: int, mode: str, hidden: int, layers: int, bidirectional: bool)
         for width in (directions * hidden if layer else inputs, hidden)
     ]
     return [rows * width for width in widths] + [rows] * len(widths)
+
+
+def gates(
+    mode: str, inputs: int, hidden: int, layers: int, bidirectional: bool
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Name (`l0_i2h_f_weight`) and shape of the weight and bias of every gate, in the order of the flat vector."""
+    directions = "lr" if bidirectional else "l"
+    for kind in ("weight", "bias"):
+        for layer in range(layers):
+            for direction in directions:
+                for group, width in (("i2h", len(directions) * hidden if layer else inputs), ("h2h", hidden)):
+                    for gate in GATE_NAMES[mode]:
+                        shape = (hidden, width) if kind == "weight" else (hidden,)
+                        yield f"{direction}{layer}_{group}{gate}_{kind}", shape
+
+
+def inputs_of(size: int, mode: str, hidden: int, layers: int, bidirectional: bool) -> int:
+    """How many inputs the network has whose flat vector has `size` elements."""
+    directions = 2 if bidirectional else 1
+    above = (layers - 1) * (hidden + directions * hidden + 2)
+    return size // directions // hidden // GATES[mode] - above - hidden - 2
 
 
 def unpack(

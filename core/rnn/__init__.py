@@ -21,28 +21,10 @@ from core.rnn.modifiers import DropoutCell, ModifierCell, ResidualCell, ZoneoutC
 from core.rnn.sentences import BucketSentenceIter, encode_sentences
 
 __all__ = [
-    "BaseConvRNNCell",
-    "BaseRNNCell",
-    "BidirectionalCell",
-    "BucketSentenceIter",
-    "ConvGRUCell",
-    "ConvLSTMCell",
-    "ConvRNNCell",
-    "DropoutCell",
-    "FusedRNNCell",
-    "GRUCell",
-    "LSTMCell",
-    "ModifierCell",
-    "RNNCell",
-    "RNNParams",
-    "ResidualCell",
-    "SequentialRNNCell",
-    "ZoneoutCell",
-    "do_rnn_checkpoint",
-    "encode_sentences",
-    "load_rnn_checkpoint",
-    "rnn_unroll",
-    "save_rnn_checkpoint",
-]
+    "BaseConvRNNCell", "BaseRNNCell", "BidirectionalCell", "BucketSentenceIter", "ConvGRUCell", "ConvLSTMCell",
+    "ConvRNNCell", "DropoutCell", "FusedRNNCell", "GRUCell", "LSTMCell", "ModifierCell", "RNNCell", "RNNParams",
+    "ResidualCell", "SequentialRNNCell", "ZoneoutCell", "do_rnn_checkpoint", "encode_sentences", "load_rnn_checkpoint",
+    "rnn_unroll", "save_rnn_checkpoint",
+]  # fmt: skip
 
 io = rnn = rnn_cell = sys.modules[__name__]  # in MXNet modules of the package hold what it offers

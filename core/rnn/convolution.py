@@ -27,20 +27,10 @@ class BaseConvRNNCell(BaseRNNCell):
         if any(k % 2 == 0 for k in h2h_kernel):
             raise AssertionError(f"the kernel of states has odd extents, got {h2h_kernel}")
         pad = tuple(d * (k - 1) // 2 for d, k in zip(h2h_dilate, h2h_kernel))
-        self._of_states = {
-            "kernel": h2h_kernel,
-            "dilate": h2h_dilate,
-            "pad": pad,
-            "stride": (1, 1),
-            "layout": conv_layout,
-        }
-        self._of_inputs = {
-            "kernel": i2h_kernel,
-            "dilate": i2h_dilate,
-            "pad": i2h_pad,
-            "stride": i2h_stride,
-            "layout": conv_layout,
-        }
+        self._of_states = {"kernel": h2h_kernel, "dilate": h2h_dilate, "pad": pad, "stride": (1, 1)}
+        self._of_inputs = {"kernel": i2h_kernel, "dilate": i2h_dilate, "pad": i2h_pad, "stride": i2h_stride}
+        for settings in (self._of_states, self._of_inputs):
+            settings["layout"] = conv_layout
         self._num_hidden, self._activation, self._layout = num_hidden, activation, conv_layout
         self._axis = conv_layout.find("C")
         once = sym.Convolution(sym.var("data"), num_filter=num_hidden, **self._of_inputs)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from core import initializer
 from core import ndarray as nd
 from core import symbol as sym
+from core.kernels.rnn_parameters import GATE_NAMES, gates, inputs_of
 from core.rnn.cells import (
     BaseRNNCell,
     BidirectionalCell,
@@ -16,8 +19,6 @@ from core.rnn.cells import (
 )
 from core.rnn.modifiers import DropoutCell
 
-_GATES = {"rnn_relu": ("",), "rnn_tanh": ("",), "lstm": ("_i", "_f", "_c", "_o"), "gru": ("_r", "_z", "_o")}
-
 
 class FusedRNNCell(BaseRNNCell):
     """Several layers over a sequence.
@@ -28,8 +29,8 @@ class FusedRNNCell(BaseRNNCell):
 
     def __init__(self, num_hidden, num_layers=1, mode="lstm", bidirectional=False, dropout=0.0, get_next_state=False,
                  forget_bias=1.0, prefix=None, params=None):  # fmt: skip
-        if mode not in _GATES:
-            raise ValueError(f"mode is one of {', '.join(_GATES)}, got {mode!r}")
+        if mode not in GATE_NAMES:
+            raise ValueError(f"mode is one of {', '.join(GATE_NAMES)}, got {mode!r}")
         super().__init__(prefix=f"{mode}_" if prefix is None else prefix, params=params)
         self._num_hidden, self._num_layers, self._mode = num_hidden, num_layers, mode
         self._bidirectional, self._dropout, self._get_next_state = bidirectional, dropout, get_next_state
@@ -44,27 +45,20 @@ class FusedRNNCell(BaseRNNCell):
 
     @property
     def _gate_names(self):
-        return _GATES[self._mode]
+        return GATE_NAMES[self._mode]
 
     def _parts(self, num_input):
         """(name, shape) of every gate's weight and bias, in the order of the flat vector."""
-        h, d = self._num_hidden, len(self._directions)
-        for kind in ("weight", "bias"):
-            for layer in range(self._num_layers):
-                for direction in self._directions:
-                    for group, width in (("i2h", d * h if layer else num_input), ("h2h", h)):
-                        for gate in self._gate_names:
-                            name = f"{self._prefix}{direction}{layer}_{group}{gate}_{kind}"
-                            yield name, (h, width) if kind == "weight" else (h,)
+        network = self._num_hidden, self._num_layers, self._bidirectional
+        return [(self._prefix + name, shape) for name, shape in gates(self._mode, num_input, *network)]
 
     def unpack_weights(self, args):
         args = dict(args)
         whole = args.pop(self._parameter.name)
-        h, d = self._num_hidden, len(self._directions)
-        num_input = whole.size // d // h // len(self._gate_names) - (self._num_layers - 1) * (h + d * h + 2) - h - 2
+        num_input = inputs_of(whole.size, self._mode, self._num_hidden, self._num_layers, self._bidirectional)
         begin = 0
         for name, shape in self._parts(num_input):
-            size = shape[0] * (shape[1] if len(shape) > 1 else 1)
+            size = math.prod(shape)
             args[name] = whole[begin : begin + size].reshape(shape).copy()
             begin += size
         if begin != whole.size:
