@@ -68,11 +68,15 @@ class Executor:
     @property
     def outputs(self) -> list:
         if self._outputs is None:
-            arrays = self.arg_dict | self.aux_dict
-            shapes = {name: array.shape for name, array in arrays.items()}
-            found = infer.arrays(self._entries, shapes, {n: dtype_name(a.dtype) for n, a in arrays.items()})
+            found = self._inferred(self._entries)
             self._outputs = [zeros(found[v][0], self._place(v), found[v][1]) for v in self._entries]
         return self._outputs
+
+    def _inferred(self, entries) -> dict:
+        """(shape, dtype) of every value that the entries depend on."""
+        arrays = self.arg_dict | self.aux_dict
+        shapes = {name: array.shape for name, array in arrays.items()}
+        return infer.arrays(entries, shapes, {name: dtype_name(array.dtype) for name, array in arrays.items()})
 
     def _place(self, value):
         """Where a result lies, as `graph.run` has it: in its node's group, or where what that reads first is."""
@@ -175,11 +179,8 @@ class Executor:
     def debug_str(self) -> str:
         """The nodes, and how much memory their results take: all for a backward pass, else those alive at once."""
         nodes = graph.order(self._symbol._entries)
-        arrays = self.arg_dict | self.aux_dict
-        shapes = {name: array.shape for name, array in arrays.items()}
-        found = infer.arrays(self._symbol._entries, shapes, {n: dtype_name(a.dtype) for n, a in arrays.items()})
         sizes = Counter()
-        for value, (shape, dtype) in found.items():
+        for value, (shape, dtype) in self._inferred(self._symbol._entries).items():
             if value.source is not None:
                 sizes[value.source] += math.prod(shape) * np.dtype("uint16" if dtype == "bfloat16" else dtype).itemsize
         differentiated = any(request != "null" for request in self._grad_req.values()) and not all(

@@ -32,10 +32,14 @@ def save_checkpoint(prefix, epoch, symbol, arg_params, aux_params, remove_amp_ca
     if symbol is not None:
         symbol.save(f"{prefix}-symbol.json", remove_amp_cast=remove_amp_cast)
     path = f"{prefix}-{epoch:04d}.params"
-    named = {f"arg:{name}": array.as_in_context(cpu()) for name, array in arg_params.items()}
-    named |= {f"aux:{name}": array.as_in_context(cpu()) for name, array in aux_params.items()}
-    _save_arrays(path, named)
+    _save_arrays(path, _named(arg_params, aux_params))
     logging.info('Saved checkpoint to "%s"', path)
+
+
+def _named(arg_params, aux_params):
+    """Parameters as files have them: on the CPU, by arg:NAME and aux:NAME."""
+    kinds = ("arg", arg_params), ("aux", aux_params)
+    return {f"{kind}:{name}": array.as_in_context(cpu()) for kind, given in kinds for name, array in given.items()}
 
 
 def load_params(prefix, epoch):

@@ -8,11 +8,6 @@ from core.module.python_module import PythonLossModule, PythonModule
 from core.module.sequential_module import SequentialModule
 
 __all__ = [
-    "BaseModule",
-    "BucketingModule",
-    "DataParallelExecutorGroup",
-    "Module",
-    "PythonLossModule",
-    "PythonModule",
+    "BaseModule", "BucketingModule", "DataParallelExecutorGroup", "Module", "PythonLossModule", "PythonModule",
     "SequentialModule",
-]
+]  # fmt: skip

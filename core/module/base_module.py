@@ -11,10 +11,9 @@ import numpy as np
 from core import metric
 from core import ndarray as nd
 from core.base import nearest
-from core.context import cpu
 from core.initializer import Uniform
 from core.io import DataDesc
-from core.model import BatchEndParam, _multiple_callbacks
+from core.model import BatchEndParam, _multiple_callbacks, _named
 from core.serialization import load, save
 
 UNIFORM = Uniform(0.01)  # how parameters begin when nothing else is said
@@ -226,9 +225,7 @@ class BaseModule:
 
     def save_params(self, fname):
         """Writes the parameters to a file, atomically."""
-        arg_params, aux_params = self.get_params()
-        named = {f"arg:{name}": array.as_in_context(cpu()) for name, array in arg_params.items()}
-        save(fname, named | {f"aux:{name}": array.as_in_context(cpu()) for name, array in aux_params.items()})
+        save(fname, _named(*self.get_params()))
 
     def load_params(self, fname):
         """Takes the parameters of a file of `save_params`."""
@@ -309,6 +306,30 @@ class BaseModule:
         self._need_params()
         if not self.optimizer_initialized:
             raise AssertionError("the module has no optimizer yet: call init_optimizer()")
+
+
+class DelegatingModule(BaseModule):
+    """Base of modules whose outputs, gradients and states are those of another object, `_inner`."""
+
+    def backward(self, out_grads=None):
+        self._need_params()
+        self._inner.backward(out_grads)
+
+    def get_outputs(self, merge_multi_context=True):
+        self._need_params()
+        return self._inner.get_outputs(merge_multi_context)
+
+    def get_input_grads(self, merge_multi_context=True):
+        self._need_params()
+        return self._inner.get_input_grads(merge_multi_context)
+
+    def get_states(self, merge_multi_context=True):
+        self._need_params()
+        return self._inner.get_states(merge_multi_context)
+
+    def set_states(self, states=None, value=None):
+        self._need_params()
+        self._inner.set_states(states, value)
 
 
 def _and_last(data):

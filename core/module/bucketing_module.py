@@ -9,12 +9,12 @@ from core.base import MXNetError
 from core.context import current_context
 from core.files.atomic import write_bytes
 from core.model import load_params
-from core.module.base_module import UNIFORM, BaseModule, _check_input_names
+from core.module.base_module import UNIFORM, DelegatingModule, _check_input_names
 from core.module.module import Module
 from core.name import NameManager
 
 
-class BucketingModule(BaseModule):
+class BucketingModule(DelegatingModule):
     """Modules by bucket key, which share parameters and optimizer.
 
     sym_gen: from a bucket key (such as the length of a sentence) to (symbol, data_names, label_names).
@@ -114,14 +114,6 @@ class BucketingModule(BaseModule):
             self._curr_module.set_params(arg_params, aux_params, allow_missing, force_init, allow_extra)
             self._params_dirty = self.params_initialized = True
 
-    def get_states(self, merge_multi_context=True):
-        self._need_params()
-        return self._curr_module.get_states(merge_multi_context)
-
-    def set_states(self, states=None, value=None):
-        self._need_params()
-        self._curr_module.set_states(states, value)
-
     # ------------------------------------------------------------------ binding
 
     def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False, force_rebind=False,
@@ -188,22 +180,14 @@ class BucketingModule(BaseModule):
         self.switch_bucket(data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label)
         self._curr_module.forward(data_batch, is_train)
 
-    def backward(self, out_grads=None):
-        self._need_params()
-        self._curr_module.backward(out_grads)
-
     def update(self):
         self._need_optimizer()
         self._params_dirty = True
         self._curr_module.update()
 
-    def get_outputs(self, merge_multi_context=True):
-        self._need_params()
-        return self._curr_module.get_outputs(merge_multi_context)
-
-    def get_input_grads(self, merge_multi_context=True):
-        self._need_params()
-        return self._curr_module.get_input_grads(merge_multi_context)
+    @property
+    def _inner(self):
+        return self._curr_module
 
     def update_metric(self, eval_metric, labels, pre_sliced=False):
         self._need_params()

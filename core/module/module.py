@@ -21,11 +21,11 @@ from core.model import (
     load_checkpoint,
     save_checkpoint,
 )
-from core.module.base_module import UNIFORM, BaseModule, _check_input_names, _parse_data_desc
+from core.module.base_module import UNIFORM, DelegatingModule, _check_input_names, _parse_data_desc
 from core.module.executor_group import DataParallelExecutorGroup
 
 
-class Module(BaseModule):
+class Module(DelegatingModule):
     """A network given by a symbol.
 
     data_names, label_names: its inputs. context: one or several; work_load_list: the share of each. fixed_param_names:
@@ -314,13 +314,9 @@ class Module(BaseModule):
             _update_params_on_kvstore(group.param_arrays, group.grad_arrays, self._kvstore, self._param_names)
         else:
             _update_params(
-                group.param_arrays,
-                group.grad_arrays,
-                self._updater,
-                len(self._context),
-                self._kvstore,
+                group.param_arrays, group.grad_arrays, self._updater, len(self._context), self._kvstore,
                 self._param_names,
-            )
+            )  # fmt: skip
 
     # ------------------------------------------------------------------ computation
 
@@ -359,25 +355,9 @@ class Module(BaseModule):
             labels = [DataDesc(d.name, _shape(a), d.dtype, d.layout) for d, a in zip(self._label_shapes, batch.label)]
         self.reshape(data, labels)
 
-    def backward(self, out_grads=None):
-        self._need_params()
-        self._exec_group.backward(out_grads)
-
-    def get_outputs(self, merge_multi_context=True):
-        self._need_params()
-        return self._exec_group.get_outputs(merge_multi_context)
-
-    def get_input_grads(self, merge_multi_context=True):
-        self._need_params()
-        return self._exec_group.get_input_grads(merge_multi_context)
-
-    def get_states(self, merge_multi_context=True):
-        self._need_params()
-        return self._exec_group.get_states(merge_multi_context)
-
-    def set_states(self, states=None, value=None):
-        self._need_params()
-        self._exec_group.set_states(states, value)
+    @property
+    def _inner(self):
+        return self._exec_group
 
     def update_metric(self, eval_metric, labels, pre_sliced=False):
         self._exec_group.update_metric(eval_metric, labels, pre_sliced)
