@@ -92,17 +92,8 @@ class Application:
     """One application of an operator: what its gradient rule will read, and where its inputs came from."""
 
     __slots__ = (
-        "attrs",
-        "kind",
-        "kinds",
-        "op",
-        "outputs",
-        "parents",
-        "reserve",
-        "saved_inputs",
-        "saved_outputs",
-        "shapes",
-    )
+        "attrs", "kind", "kinds", "op", "outputs", "parents", "reserve", "saved_inputs", "saved_outputs", "shapes",
+    )  # fmt: skip
 
     @property
     def starts(self) -> bool:

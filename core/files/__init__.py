@@ -13,19 +13,6 @@ from core.files.states import read_states, write_mxnet_states, write_states
 from core.files.torch_files import read_torch
 
 __all__ = [
-    "Instance",
-    "Reader",
-    "Record",
-    "load_params",
-    "read_params",
-    "read_pickle",
-    "read_safetensors",
-    "read_states",
-    "read_torch",
-    "replacing",
-    "write_bytes",
-    "write_mxnet_states",
-    "write_params",
-    "write_safetensors",
-    "write_states",
-]
+    "Instance", "Reader", "Record", "load_params", "read_params", "read_pickle", "read_safetensors", "read_states",
+    "read_torch", "replacing", "write_bytes", "write_mxnet_states", "write_params", "write_safetensors", "write_states",
+]  # fmt: skip

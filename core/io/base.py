@@ -245,12 +245,9 @@ class PrefetchingIter(CurrentBatch):
             raise AssertionError("the iterators fill up their last batches differently")
         self.current_batch = DataBatch(
             [array for batch in batches for array in batch.data],
-            [array for batch in batches for array in batch.label or ()],
-            batches[0].pad,
-            batches[0].index,
-            provide_data=self.provide_data,
-            provide_label=self.provide_label,
-        )
+            [array for batch in batches for array in batch.label or ()], batches[0].pad, batches[0].index,
+            provide_data=self.provide_data, provide_label=self.provide_label,
+        )  # fmt: skip
         return True
 
     def __del__(self):

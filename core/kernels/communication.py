@@ -59,12 +59,9 @@ def start() -> None:
         _heartbeat = Heartbeat(store.clone(), prefix, rank(), size(), HEARTBEAT, _release_gpus)
         _meet(store, prefix)
         dist.init_process_group(
-            backend,
-            store=dist.PrefixStore(prefix, store),
-            rank=rank(),
-            world_size=size(),
+            backend, store=dist.PrefixStore(prefix, store), rank=rank(), world_size=size(),
             timeout=timedelta(seconds=TIMEOUT),
-        )
+        )  # fmt: skip
     except MXNetError:
         raise
     except (RuntimeError, ValueError) as error:
@@ -295,13 +292,9 @@ def _store() -> tuple[dist.Store, str]:
     """The store in which processes find each other, and the prefix of their keys: torchrun has a store of its own."""
     agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     store = dist.TCPStore(
-        os.environ["MASTER_ADDR"],
-        int(os.environ["MASTER_PORT"]),
-        is_master=rank() == 0 and not agent,
-        timeout=timedelta(seconds=RENDEZVOUS),
-        wait_for_workers=False,
-        multi_tenant=True,
-    )
+        os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), is_master=rank() == 0 and not agent,
+        timeout=timedelta(seconds=RENDEZVOUS), wait_for_workers=False, multi_tenant=True,
+    )  # fmt: skip
     return store, f"attempt-{os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}"
 
 

@@ -214,13 +214,9 @@ class CustomMetric(EvalMetric):
             if "<" in name:
                 name = f"custom({name})"
         super().__init__(
-            name,
-            output_names,
-            label_names,
-            feval=feval,
-            allow_extra_outputs=allow_extra_outputs,
+            name, output_names, label_names, feval=feval, allow_extra_outputs=allow_extra_outputs,
             has_global_stats=True,
-        )
+        )  # fmt: skip
         self._feval = feval
         self._allow_extra_outputs = allow_extra_outputs
 

@@ -133,8 +133,8 @@ def asarray(obj, dtype=None, order="C", ctx=None, device=None, copy=None):
 # ---------------------------------------------------------------------------------------------- pointwise
 
 
-def _binary_function(name: str, array_op: str, reverse: str | None = None):
-    scalar_op = array_op + "_scalar"
+def _binary_function(name: str, reverse: str | None):
+    array_op, scalar_op = f"_npi_{name}", f"_npi_{name}_scalar"
 
     def function(x1, x2, out=None, **kwargs):
         check_ufunc_arguments(name, kwargs)
@@ -148,37 +148,20 @@ def _binary_function(name: str, array_op: str, reverse: str | None = None):
     return function
 
 
-add = _binary_function("add", "_npi_add")
-subtract = _binary_function("subtract", "_npi_subtract", "_npi_rsubtract_scalar")
-multiply = _binary_function("multiply", "_npi_multiply")
-divide = true_divide = _binary_function("true_divide", "_npi_true_divide", "_npi_rtrue_divide_scalar")
-floor_divide = _binary_function("floor_divide", "_npi_floor_divide", "_npi_rfloor_divide_scalar")
-mod = remainder = _binary_function("mod", "_npi_mod", "_npi_rmod_scalar")
-fmod = _binary_function("fmod", "_npi_fmod", "_npi_rfmod_scalar")
-logaddexp = _binary_function("logaddexp", "_npi_logaddexp")
-power = _binary_function("power", "_npi_power", "_npi_rpower_scalar")
-maximum = _binary_function("maximum", "_npi_maximum")
-minimum = _binary_function("minimum", "_npi_minimum")
-fmax = _binary_function("fmax", "_npi_fmax")
-fmin = _binary_function("fmin", "_npi_fmin")
-hypot = _binary_function("hypot", "_npi_hypot")
-arctan2 = _binary_function("arctan2", "_npi_arctan2", "_npi_rarctan2_scalar")
-copysign = _binary_function("copysign", "_npi_copysign", "_npi_rcopysign_scalar")
-ldexp = _binary_function("ldexp", "_npi_ldexp", "_npi_rldexp_scalar")
-lcm = _binary_function("lcm", "_npi_lcm")
-gcd = _binary_function("gcd", "_npi_gcd")
-bitwise_and = _binary_function("bitwise_and", "_npi_bitwise_and")
-bitwise_or = _binary_function("bitwise_or", "_npi_bitwise_or")
-bitwise_xor = _binary_function("bitwise_xor", "_npi_bitwise_xor")
-equal = _binary_function("equal", "_npi_equal")
-not_equal = _binary_function("not_equal", "_npi_not_equal")
-greater = _binary_function("greater", "_npi_greater", "_npi_less_scalar")
-greater_equal = _binary_function("greater_equal", "_npi_greater_equal", "_npi_less_equal_scalar")
-less = _binary_function("less", "_npi_less", "_npi_greater_scalar")
-less_equal = _binary_function("less_equal", "_npi_less_equal", "_npi_greater_equal_scalar")
-logical_and = _binary_function("logical_and", "_npi_logical_and")
-logical_or = _binary_function("logical_or", "_npi_logical_or")
-logical_xor = _binary_function("logical_xor", "_npi_logical_xor")
+# Functions whose operands may change places, and others -> the operator of a number and an array.
+_SYMMETRIC = (
+    "add multiply logaddexp maximum minimum fmax fmin hypot lcm gcd bitwise_and bitwise_or bitwise_xor equal not_equal "
+    "logical_and logical_or logical_xor"
+).split()
+_ORDERED = {
+    "subtract": "_npi_rsubtract_scalar", "true_divide": "_npi_rtrue_divide_scalar",
+    "floor_divide": "_npi_rfloor_divide_scalar", "mod": "_npi_rmod_scalar", "fmod": "_npi_rfmod_scalar",
+    "power": "_npi_rpower_scalar", "arctan2": "_npi_rarctan2_scalar", "copysign": "_npi_rcopysign_scalar",
+    "ldexp": "_npi_rldexp_scalar", "greater": "_npi_less_scalar", "greater_equal": "_npi_less_equal_scalar",
+    "less": "_npi_greater_scalar", "less_equal": "_npi_greater_equal_scalar",
+}  # fmt: skip
+BINARY = {name: _binary_function(name, _ORDERED.get(name)) for name in (*_SYMMETRIC, *_ORDERED)}
+globals().update({**BINARY, "divide": BINARY["true_divide"], "remainder": BINARY["mod"]})
 
 # name -> operator of the table that computes it
 UNARY = {
@@ -282,7 +265,7 @@ def float_power(x1, x2, out=None, **kwargs):
     """x1 to the power of x2, in float64."""
     check_ufunc_arguments("float_power", kwargs)
     x1, x2 = (v.astype("float64") if isinstance(v, NDArray) else v for v in (x1, x2))
-    return power(x1, x2, out=out)
+    return BINARY["power"](x1, x2, out=out)
 
 
 nanmean = _on_the_host(onp.nanmean, "nanmean")

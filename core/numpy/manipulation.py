@@ -13,6 +13,7 @@ from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.numpy.multiarray import _as_array, _into, _make, array, ndarray
 from core.ops.attributes import shape_of
+from core.ops.parts import source_places
 from core.ops.registry import F
 from core.ops.shape import normal_axes, normal_axis
 from core.util import default_float, is_np_default_dtype, require
@@ -241,8 +242,8 @@ def pad(x, pad_width, mode="constant", **kwargs):
         raise ValueError(f"pad: reflect_type {kwargs['reflect_type']!r} does not fit; 'even' is accepted")
     if mode == "constant":
         return F._pad(x, mode="constant", pad_width=tuple(v for pair in widths for v in pair))
-    places = {"edge": _edge, "reflect": _reflect, "symmetric": _symmetric}.get(mode)
-    if places is None and mode not in ("maximum", "minimum"):
+    copies = mode in ("edge", "reflect", "symmetric")
+    if not copies and mode not in ("maximum", "minimum"):
         raise ValueError(
             f"pad: unknown mode {mode!r}; accepted are constant, edge, reflect, symmetric, maximum, minimum"
         )
@@ -251,29 +252,13 @@ def pad(x, pad_width, mode="constant", **kwargs):
             continue
         if x.shape[axis] == 0:
             raise ValueError(f"pad: axis {axis} is empty; mode 'constant' alone adds elements to it, given {mode!r}")
-        if places is not None:
-            x = F._take_places(
-                x, places=tuple(places(i, x.shape[axis]) for i in range(-lo, x.shape[axis] + hi)), axis=axis
-            )
+        if copies:
+            x = F._take_places(x, places=source_places(x.shape[axis], lo, hi, mode), axis=axis)
             continue
         extreme = (F._np_max if mode == "maximum" else F._np_min)(x, axis=(axis,), keepdims=True)
         parts = [F._take_places(extreme, places=(0,) * w, axis=axis) for w in (lo, hi)]
         x = concatenate([parts[0], x, parts[1]], axis=axis)
     return x
-
-
-def _edge(i: int, n: int) -> int:
-    return builtins.min(builtins.max(i, 0), n - 1)
-
-
-def _reflect(i: int, n: int) -> int:
-    period = builtins.max(2 * (n - 1), 1)
-    return builtins.min(i % period, period - i % period) if n > 1 else 0
-
-
-def _symmetric(i: int, n: int) -> int:
-    i %= 2 * n
-    return builtins.min(i, 2 * n - 1 - i)
 
 
 # ---------------------------------------------------------------------------------------------- joins

@@ -41,18 +41,9 @@ def _attention_gradient(
     head: Value, query: Value, key_: Value, value: Value, length: Value, out: Value, out1: Value, attrs: Namespace
 ) -> Gradients:
     grads = F._attention_grad(
-        head,
-        query,
-        key_,
-        value,
-        out,
-        out1,
-        length,
-        scale=attrs.scale,
-        causal=attrs.causal,
-        dropout=attrs.dropout,
+        head, query, key_, value, out, out1, length, scale=attrs.scale, causal=attrs.causal, dropout=attrs.dropout,
         key=attrs.key,
-    )
+    )  # fmt: skip
     return [*grads, None]
 
 

@@ -161,12 +161,9 @@ def multi_box_prior(
 
 
 @operator(
-    "_contrib_MultiBoxTarget",
-    aliases=("_npx_multibox_target",),
-    outputs=3,
-    real=True,
+    "_contrib_MultiBoxTarget", aliases=("_npx_multibox_target",), outputs=3, real=True,
     names=("loc_target", "loc_mask", "cls_target"),
-)
+)  # fmt: skip
 def multi_box_target(
     anchor: Tensor, label: Tensor, cls_pred: Tensor, *, overlap_threshold: Float = 0.5, ignore_label: Float = -1.0,
     negative_mining_ratio: Float = -1.0, negative_mining_thresh: Float = 0.5, minimum_negative_samples: Int = 0,
@@ -183,15 +180,9 @@ def multi_box_target(
             f"given {tuple(anchor.shape)}, {tuple(label.shape)}, {tuple(cls_pred.shape)}, {variances}"
         )
     return K.targets(
-        anchor,
-        label,
-        cls_pred,
-        overlap_threshold,
-        ignore_label,
-        negative_mining_ratio,
-        negative_mining_thresh,
+        anchor, label, cls_pred, overlap_threshold, ignore_label, negative_mining_ratio, negative_mining_thresh,
         variances,
-    )
+    )  # fmt: skip
 
 
 @operator("_contrib_MultiBoxDetection", aliases=("_npx_multibox_detection",))

@@ -265,14 +265,10 @@ def amp_multicast(*data: Value, num_outputs: Int, cast_narrow: Bool = False) -> 
 
 
 @composite(
-    "_contrib_SyncBatchNorm",
-    outputs=3,
-    visible=lambda attrs: 3 if attrs["output_mean_var"] else 1,
-    mutates=("moving_mean", "moving_var"),
-    names=("output", "mean", "var"),
-    initial=MOVING,
+    "_contrib_SyncBatchNorm", outputs=3, visible=lambda attrs: 3 if attrs["output_mean_var"] else 1,
+    mutates=("moving_mean", "moving_var"), names=("output", "mean", "var"), initial=MOVING,
     aliases=("_npx_sync_batch_norm",),
-)
+)  # fmt: skip
 def sync_batch_norm(
     data: Value, gamma: Value, beta: Value, moving_mean: Value, moving_var: Value, *, eps: Float = 1e-3,
     momentum: Float = 0.9, fix_gamma: Bool = True, use_global_stats: Bool = False, output_mean_var: Bool = False,
@@ -293,13 +289,9 @@ def sync_batch_norm(
 
 
 @composite(
-    "_contrib_BatchNormWithReLU",
-    outputs=3,
-    visible=lambda attrs: 3 if attrs["output_mean_var"] else 1,
-    mutates=("moving_mean", "moving_var"),
-    names=("output", "mean", "var"),
-    initial=MOVING,
-)
+    "_contrib_BatchNormWithReLU", outputs=3, visible=lambda attrs: 3 if attrs["output_mean_var"] else 1,
+    mutates=("moving_mean", "moving_var"), names=("output", "mean", "var"), initial=MOVING,
+)  # fmt: skip
 def batch_norm_with_relu(
     data: Value, gamma: Value, beta: Value, moving_mean: Value, moving_var: Value, *, eps: Float = 1e-3,
     momentum: Float = 0.9, fix_gamma: Bool = True, use_global_stats: Bool = False, output_mean_var: Bool = False,

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from core import kernels
+from core.dtypes import HALF, dtype_name
 from core.ops.attributes import Bool, Choice, Int
 from core.ops.registry import F, composite, decompose, gradient, gradients_through, infer, operator, takes
 from core.ops.shape import expect_shape
-from core.ops.values import Attrs, Gradients, Input, Namespace, Tensor, Value
+from core.ops.values import Attrs, Gradients, Namespace, Tensor, Value
 
 K = kernels.ctc
 
@@ -35,7 +36,7 @@ def ctc_loss(
     ends at its first 0 (blank "first", class 0) or -1 (blank "last", class C - 1). The loss is 0 where the labels need
     more steps than there are.
     """
-    if _name(data) in ("float16", "bfloat16"):  # their range does not hold IMPOSSIBLE, nor float16 every class exactly
+    if dtype_name(data.dtype) in HALF:  # their range does not hold IMPOSSIBLE, nor float16 every class exactly
         wide = F.CTCLoss(
             F.Cast(data, dtype="float32"), label, data_lengths, label_lengths, use_data_lengths=use_data_lengths,
             use_label_lengths=use_label_lengths, blank_label=blank_label,
@@ -117,7 +118,7 @@ def _expression(data: Value, label: Value, count: Value, last: Value | None, bla
     last_blank = F.expand_dims(_like(F.zeros_like(count), label) + float(blank), axis=1)
     extended = F.Concat(extended, last_blank, dim=1)
     logs = F.swapaxes(F.log_softmax(data, axis=-1), dim1=0, dim2=1)
-    chosen = F.swapaxes(F.one_hot(extended, depth=classes, dtype=_name(data)), dim1=1, dim2=2)
+    chosen = F.swapaxes(F.one_hot(extended, depth=classes, dtype=dtype_name(data.dtype)), dim1=1, dim2=2)
     logs = F.batch_dot(logs, chosen)  # (N, T, 2 L + 1)
 
     repeated, jumps = _jumps(label, used, places)
@@ -144,13 +145,7 @@ def _expression(data: Value, label: Value, count: Value, last: Value | None, bla
 
 
 def _like(x: Value | None, data: Value | None) -> Value:
-    return F.Cast(x, dtype=_name(data))
-
-
-def _name(data: Input) -> str:
-    from core.dtypes import dtype_name
-
-    return dtype_name(data.dtype)
+    return F.Cast(x, dtype=dtype_name(data.dtype))
 
 
 def _leading(label: Value, end: float) -> Value:

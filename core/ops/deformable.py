@@ -5,7 +5,9 @@ from typing import Any
 
 from core import kernels
 from core.base import MXNetError
+from core.dtypes import dtype_name
 from core.ops.attributes import Bool, Int, OptStr, Positive, Shape
+from core.ops.nn import convolution_shapes
 from core.ops.registry import F, composite, decompose, gradient, gradients_through, infer, operator
 from core.ops.values import Attrs, Gradients, Namespace, Tensor, Value
 from core.util import require
@@ -52,13 +54,7 @@ def modulated_deformable_convolution(
 
 
 for _op in (deformable_convolution, modulated_deformable_convolution):
-
-    @infer(_op)
-    def _op_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
-        channels = shapes["data"][1]
-        shapes["weight"] = (attrs["num_filter"], channels // attrs["num_group"], *attrs["kernel"])
-        if not attrs["no_bias"]:
-            shapes["bias"] = (attrs["num_filter"],)
+    infer(_op)(convolution_shapes)
 
 
 def _window(
@@ -160,8 +156,10 @@ def _coordinates(
     kernel, stride, dilate, pad = (values[axis] for values in window)
     rows, columns = window[0]
     like = F.slice_axis(shifts, axis=2, begin=axis, end=axis + 1)
-    within = F.Cast(F._arange_like(data, length=rows * columns), dtype=_name(data))
-    start = F.Cast(F._arange_like(data, length=output[0] * output[1]), dtype=_name(data))
+    within, start = (
+        F.Cast(F._arange_like(data, length=length), dtype=dtype_name(data.dtype))
+        for length in (rows * columns, output[0] * output[1])
+    )
     if axis == 0:
         within, start = F.floor(within / columns), F.floor(start / output[1])
     else:
@@ -199,9 +197,3 @@ def _product(columns: Value, weight: Value, bias: Value | None, filters: int, gr
     if bias is not None:
         y = F.broadcast_add(y, F.Reshape(bias, shape=(1, 1, -1)))
     return F._reshape_to(F.swapaxes(y, dim1=1, dim2=2), shape=(batch, filters, *offset.shape[2:]))
-
-
-def _name(data: Value) -> str:
-    from core.dtypes import dtype_name
-
-    return dtype_name(data.dtype)

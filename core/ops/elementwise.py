@@ -289,15 +289,10 @@ def smooth_l1(data: Expr, *, scalar: Float = 1.0) -> Expr:
 
 
 @composite(
-    "Activation",
-    aliases=("_npx_activation",),
-    real=True,
-    shape=FIRST,
-    unnamed=True,
-    layer="activation",
+    "Activation", aliases=("_npx_activation",), real=True, shape=FIRST, unnamed=True, layer="activation",
     label=lambda attrs: f"Activation\n{attrs['act_type']}",
     on_codes=OnCodes(part="rectifier", when=lambda attrs: attrs["act_type"] == "relu"),
-)
+)  # fmt: skip
 def activation(
     data: Value,
     *,
@@ -313,18 +308,11 @@ def _activation_special(attrs: Namespace) -> Special:
 
 
 @composite(
-    "LeakyReLU",
-    aliases=("leaky_relu",),
-    train=True,
-    outputs=lambda attrs: 2 if attrs["act_type"] == "rrelu" else 1,
-    real=True,
-    shape=FIRST,
-    names=("output", "mask"),
-    when={"gamma": ("act_type", "prelu")},
-    initial={"gamma": '["Constant", {"value": 0.25}]'},
-    layer="activation",
+    "LeakyReLU", aliases=("leaky_relu",), train=True, outputs=lambda attrs: 2 if attrs["act_type"] == "rrelu" else 1,
+    real=True, shape=FIRST, names=("output", "mask"), when={"gamma": ("act_type", "prelu")},
+    initial={"gamma": '["Constant", {"value": 0.25}]'}, layer="activation",
     label=lambda attrs: f"LeakyReLU\n{attrs['act_type']}",
-)
+)  # fmt: skip
 def leaky(
     data: Value, gamma: Input = None, *,
     act_type: Annotated[str, Choice("leaky", "prelu", "elu", "selu", "gelu", "rrelu")] = "leaky", slope: Float = 0.25,

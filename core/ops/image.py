@@ -118,12 +118,8 @@ def flip_top_bottom(data: Tensor) -> Tensor:
 
 
 @gradient(flip_left_right)
-def _flip_left_right_gradient(head: Value) -> Gradients:
-    return [head]
-
-
 @gradient(flip_top_bottom)
-def _flip_top_bottom_gradient(head: Value) -> Gradients:
+def _flip_gradient(head: Value) -> Gradients:
     return [head]
 
 

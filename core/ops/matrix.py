@@ -35,16 +35,11 @@ def _need_floats(name: str, *tensors: Any) -> None:
 
 
 @operator(
-    "FullyConnected",
-    aliases=("fully_connected",),
-    memory="new",
-    shape=FULLY_CONNECTED,
-    when={"bias": ("no_bias", False)},
-    words={"x": "data"},
-    layer="weights",
+    "FullyConnected", aliases=("fully_connected",), memory="new", shape=FULLY_CONNECTED,
+    when={"bias": ("no_bias", False)}, words={"x": "data"}, layer="weights",
     label=lambda attrs: f"FullyConnected\n{attrs['num_hidden']}",
     on_codes=OnCodes("_sg_mkldnn_fully_connected", takes=("rectifier",), gives="numbers"),
-)
+)  # fmt: skip
 def fully_connected(
     data: Tensor, weight: Tensor, bias: Tensor | None = None, *, num_hidden: Positive, no_bias: Bool = False,
     flatten: Bool = True,
@@ -88,7 +83,8 @@ def _fully_connected_gradient(
 
 
 @infer(fully_connected)
-def _fully_connected_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
+def fully_connected_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
+    """The shapes of the weight and bias of a fully connected layer."""
     data = shapes["data"]
     width = math.prod(data[1:]) if attrs["flatten"] else data[-1]
     shapes["weight"] = (attrs["num_hidden"], width)

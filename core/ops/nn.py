@@ -25,30 +25,22 @@ def _spread(values: tuple[int, ...], n: int, default: int) -> tuple[int, ...]:
     return values if values else (default,) * n
 
 
-def _window(attrs: Any) -> Attrs:
-    n = len(attrs.kernel)
-    for name, values in (("stride", attrs.stride), ("dilate", attrs.dilate), ("pad", attrs.pad)):
-        if values and len(values) != n:
-            raise MXNetError(f"{name}={values} needs {n} numbers, as kernel={attrs.kernel} has")
-    if min((1, *attrs.kernel, *attrs.stride, *attrs.dilate, attrs.num_group)) < 1 or min((0, *attrs.pad)) < 0:
-        raise MXNetError(
-            "kernel, stride, dilate and num_group are from 1 on and pad from 0, given "
-            f"{attrs.kernel}, {attrs.stride}, {attrs.dilate}, {attrs.num_group} and {attrs.pad}"
-        )
-    return {
-        "stride": _spread(attrs.stride, n, 1),
-        "dilate": _spread(attrs.dilate, n, 1),
-        "pad": _spread(attrs.pad, n, 0),
-        "groups": attrs.num_group,
-    }
-
-
 @functools.lru_cache(4096)
 def window(
     kernel: tuple[Any, ...], stride: tuple[Any, ...], dilate: tuple[Any, ...], pad: tuple[Any, ...], groups: int
 ) -> Attrs:
     """Stride, dilation and padding of a convolution as the kernels take them; remembered, and not to be changed."""
-    return _window(_Window(kernel, stride, dilate, pad, groups))
+    n = len(kernel)
+    for name, values in (("stride", stride), ("dilate", dilate), ("pad", pad)):
+        if values and len(values) != n:
+            raise MXNetError(f"{name}={values} needs {n} numbers, as kernel={kernel} has")
+    if min((1, *kernel, *stride, *dilate, groups)) < 1 or min((0, *pad)) < 0:
+        raise MXNetError(
+            "kernel, stride, dilate and num_group are from 1 on and pad from 0, given "
+            f"{kernel}, {stride}, {dilate}, {groups} and {pad}"
+        )
+    how = {"stride": _spread(stride, n, 1), "dilate": _spread(dilate, n, 1), "pad": _spread(pad, n, 0)}
+    return {**how, "groups": groups}
 
 
 @operator("_conv", memory="new", channelwise=True)
@@ -160,13 +152,9 @@ def _to_channels_last(x: Any) -> Any:
 
 
 @composite(
-    "Convolution",
-    aliases=("convolution", "Convolution_v1"),
-    shape=CONVOLUTION,
-    when={"bias": ("no_bias", False)},
-    layer="weights",
-    on_codes=OnCodes("_sg_mkldnn_conv", takes=("normalization", "sum", "rectifier")),
-)
+    "Convolution", aliases=("convolution", "Convolution_v1"), shape=CONVOLUTION, when={"bias": ("no_bias", False)},
+    layer="weights", on_codes=OnCodes("_sg_mkldnn_conv", takes=("normalization", "sum", "rectifier")),
+)  # fmt: skip
 def convolution(
     data: Value, weight: Value, bias: Value | None = None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (),
     pad: Shape = (), num_filter: Positive, num_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False,
@@ -201,7 +189,8 @@ def convolution(
 def _convolution_special(attrs: Namespace) -> Special:
     if _channels_last(attrs.layout) or attrs.num_filter % attrs.num_group:
         return None
-    typed, kernel, filters, no_bias = _window(attrs), attrs.kernel, attrs.num_filter, attrs.no_bias
+    kernel, filters, no_bias = attrs.kernel, attrs.num_filter, attrs.no_bias
+    typed = window(kernel, attrs.stride, attrs.dilate, attrs.pad, attrs.num_group)
     how = tuple(typed.values())
 
     def run(data: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -213,18 +202,9 @@ def _convolution_special(attrs: Namespace) -> Special:
     return Bound(run, _conv, typed)
 
 
-class _Window:
-    __slots__ = ("dilate", "kernel", "num_group", "pad", "stride")
-
-    def __init__(
-        self, kernel: tuple[int, ...], stride: tuple[int, ...], dilate: tuple[int, ...], pad: tuple[int, ...],
-        num_group: int,
-    ) -> None:  # fmt: skip
-        self.kernel, self.stride, self.dilate, self.pad, self.num_group = kernel, stride, dilate, pad, num_group
-
-
 @infer(convolution)
-def _convolution_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
+def convolution_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
+    """The shapes of a convolution's weight and bias."""
     data, layout = shapes["data"], attrs["layout"]
     if _channels_last(layout):
         shapes["weight"] = (attrs["num_filter"], *attrs["kernel"], data[-1] // attrs["num_group"])
@@ -378,23 +358,15 @@ def _pads(
                 raise MXNetError(f"Pooling: kernel {kernel} is larger than the padded data {tuple(shape)} + 2 x {pad}")
             out.append((p, p))
             continue
-        if convention == "full":
-            count = -(-(n + 2 * p - k) // s) + 1
-            lo = p
-        else:
-            count = -(-n // s)
-            lo = p
-        out.append((lo, max(p, (count - 1) * s + k - n - lo)))
+        count = -(-(n + 2 * p - k) // s) + 1 if convention == "full" else -(-n // s)
+        out.append((p, max(p, (count - 1) * s + k - n - p)))
     return tuple(out)
 
 
 @composite(
-    "Pooling",
-    aliases=("pooling",),
-    real=True,
-    layer="pooling",
+    "Pooling", aliases=("pooling",), real=True, layer="pooling",
     on_codes=OnCodes("_contrib_quantized_pooling", when=lambda attrs: attrs["pool_type"] in ("max", "avg")),
-)
+)  # fmt: skip
 def pooling(
     data: Value, *, kernel: Shape = (), pool_type: Annotated[str, Choice("max", "avg", "sum", "lp")] = "max",
     global_pool: Bool = False, cudnn_off: Bool = False,
@@ -582,14 +554,10 @@ def dropout(
 
 
 @operator(
-    "Embedding",
-    aliases=("embedding",),
-    memory="new",
-    storage=DENSE_OF_STORED,
-    row_gradient=rows_if_asked,
+    "Embedding", aliases=("embedding",), memory="new", storage=DENSE_OF_STORED, row_gradient=rows_if_asked,
     input_dtypes={"weight": lambda attrs, first: attrs["dtype"]},
     indexes={"data": lambda shapes, attrs: attrs["input_dim"]},
-)
+)  # fmt: skip
 def embedding(
     data: Tensor, weight: Tensor, *, input_dim: Positive, output_dim: Positive, dtype: DType = "float32",
     sparse_grad: Bool = False,

@@ -34,9 +34,15 @@ def _channel_shapes(op: Operator, *names: str) -> None:
 # ---------------------------------------------------------------------------------------------- batch
 
 
-@operator("BatchNorm", aliases=("batch_norm", "BatchNorm_v1"), outputs=3, train=True,
-          mutates=("gamma", "moving_mean", "moving_var"),
-          visible=lambda attrs: 3 if attrs["output_mean_var"] else 1, memory="new", shape=FIRST, names=("output", "mean", "var"), initial=MOVING, auxiliary=("moving_mean", "moving_var"), input_dtypes=dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), not_half), words={"x": "data", "running_mean": "moving_mean", "running_var": "moving_var"}, layer="normalization", on_codes=OnCodes(part="normalization"))  # fmt: skip
+@operator(
+    "BatchNorm", aliases=("batch_norm", "BatchNorm_v1"), outputs=3, train=True,
+    mutates=("gamma", "moving_mean", "moving_var"), auxiliary=("moving_mean", "moving_var"),
+    visible=lambda attrs: 3 if attrs["output_mean_var"] else 1, memory="new", shape=FIRST,
+    names=("output", "mean", "var"), initial=MOVING,
+    input_dtypes=dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), not_half),
+    words={"x": "data", "running_mean": "moving_mean", "running_var": "moving_var"}, layer="normalization",
+    on_codes=OnCodes(part="normalization"),
+)  # fmt: skip
 def batch_norm(
     data: Tensor, gamma: Tensor, beta: Tensor, moving_mean: Tensor, moving_var: Tensor, *, eps: Float = 1e-3,
     momentum: Float = 0.9, fix_gamma: Bool = True, use_global_stats: Bool = False, output_mean_var: Bool = False,
@@ -179,14 +185,9 @@ def _normalised_grad(
 
 
 @operator(
-    "LayerNorm",
-    aliases=("layer_norm",),
-    outputs=3,
-    visible=lambda attrs: 3 if attrs["output_mean_var"] else 1,
-    memory="new",
-    shape=FIRST,
-    names=("output", "mean", "std"),
-)
+    "LayerNorm", aliases=("layer_norm",), outputs=3, visible=lambda attrs: 3 if attrs["output_mean_var"] else 1,
+    memory="new", shape=FIRST, names=("output", "mean", "std"),
+)  # fmt: skip
 def layer_norm(
     data: Tensor, gamma: Tensor, beta: Tensor, *, axis: Int = -1, eps: Float = 1e-5, output_mean_var: Bool = False
 ) -> Tensor | tuple[Tensor, ...]:
@@ -268,27 +269,16 @@ def _group_norm_grad_decompose(
     n, c, *space = data.shape
     grouped = (n, num_groups, c // num_groups, math.prod(space))
     head, x = F._reshape_to(head, shape=grouped), F._reshape_to(data, shape=grouped)
-    wide = F._broadcast_from(
-        F._reshape_to(gamma, shape=(1, num_groups, c // num_groups, 1)), shape=(1, *x.shape[1:3], 1)
-    )
-    centred = F.broadcast_sub(x, F.mean(x, axis=(2, 3), keepdims=True))
-    scale = F.rsqrt(F.mean(F.square(centred), axis=(2, 3), keepdims=True) + eps)
-    unit = F.broadcast_mul(centred, scale)
-    weighted = F.broadcast_mul(head, wide)
-    inner = F.broadcast_sub(weighted, F.mean(weighted, axis=(2, 3), keepdims=True))
-    inner = F.broadcast_sub(inner, F.broadcast_mul(unit, F.mean(weighted * unit, axis=(2, 3), keepdims=True)))
-    dx = F._reshape_to(F.broadcast_mul(inner, scale), shape=data.shape)
-    dgamma = F._reshape_to(F.sum(head * unit, axis=(0, 3)), shape=gamma.shape)
-    return dx, dgamma, F._reshape_to(F.sum(head, axis=(0, 3)), shape=gamma.shape)
+    dx, dgamma, dbeta = _normalised_grad(head, x, gamma, (2, 3), (1, 2), eps)
+    wanted = zip((dx, dgamma, dbeta), (data.shape, gamma.shape, gamma.shape), strict=True)
+    dx, dgamma, dbeta = (F._reshape_to(gradient, shape=shape) for gradient, shape in wanted)
+    return dx, dgamma, dbeta
 
 
 @composite(
-    "GroupNorm",
-    aliases=("group_norm",),
-    outputs=3,
-    visible=lambda attrs: 3 if attrs["output_mean_var"] else 1,
+    "GroupNorm", aliases=("group_norm",), outputs=3, visible=lambda attrs: 3 if attrs["output_mean_var"] else 1,
     names=("output", "mean", "std"),
-)
+)  # fmt: skip
 def group_norm(
     data: Value, gamma: Value, beta: Value, *, num_groups: Int = 1, eps: Float = 1e-5, output_mean_var: Bool = False
 ) -> Value | Sequence[Value]:

@@ -23,16 +23,8 @@ from core.ops.values import Tensor
 from core.util import default_float
 
 _ORDER = {
-    "bool": 0,
-    "uint8": 1,
-    "int8": 1,
-    "int32": 2,
-    "int64": 3,
-    "float16": 4,
-    "bfloat16": 5,
-    "float32": 6,
-    "float64": 7,
-}
+    "bool": 0, "uint8": 1, "int8": 1, "int32": 2, "int64": 3, "float16": 4, "bfloat16": 5, "float32": 6, "float64": 7,
+}  # fmt: skip
 
 
 def _mixed(name: str, a: str, b: str) -> MXNetError:

@@ -388,19 +388,9 @@ def _lamb(
         w32 = arrays[i * width + 4] if master else None
         source = weight if w32 is None else w32
         update = K.lamb_phase1(
-            source,
-            grad,
-            mean,
-            var,
-            step_count[i],
-            wds[i],
-            beta1,
-            beta2,
-            epsilon,
-            bias_correction,
-            rescale_grad,
+            source, grad, mean, var, step_count[i], wds[i], beta1, beta2, epsilon, bias_correction, rescale_grad,
             clip_gradient,
-        )
+        )  # fmt: skip
         weight = COPY(weight)
         r1, r2 = (kernels.reduce.norm(x, 2, tuple(range(x.dim())), False) for x in (source, update))
         K.lamb_phase2_(weight, update, r1, r2, learning_rates[i], lower_bound, upper_bound, w32=w32)

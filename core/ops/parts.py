@@ -157,15 +157,9 @@ def _slice_like_gradient(
 
 
 @operator(
-    "Concat",
-    aliases=("concat",),
-    memory="new",
-    shape=JOINED,
-    storage=Kept("csr"),
-    joins="dim",
-    layer="layout",
+    "Concat", aliases=("concat",), memory="new", shape=JOINED, storage=Kept("csr"), joins="dim", layer="layout",
     on_codes=OnCodes("_contrib_quantized_concat"),
-)
+)  # fmt: skip
 def concat(*data: Tensor, dim: Int = 1) -> Tensor:
     """Arrays of one type joined along an existing axis."""
     kind = data[0].dtype
@@ -217,13 +211,9 @@ def _stack_gradient(head: Value, shapes: Sequence[tuple[int, ...]], attrs: Names
 
 
 @operator(
-    "SliceChannel",
-    aliases=("split",),
-    outputs=lambda attrs: attrs["num_outputs"],
-    memory="new",
-    shape=SPLIT,
+    "SliceChannel", aliases=("split",), outputs=lambda attrs: attrs["num_outputs"], memory="new", shape=SPLIT,
     numbered=True,
-)
+)  # fmt: skip
 def split(
     data: Tensor, *, num_outputs: Positive, axis: Int = 1, squeeze_axis: Bool = False
 ) -> Tensor | tuple[Tensor, ...]:
@@ -355,18 +345,26 @@ def pad(
     if mode == "constant":
         return K.pad_constant(data, widths, constant_value)
     for axis, (lo, hi) in enumerate(widths):
+        n = data.shape[axis]
+        if mode == "reflect" and max(lo, hi) >= n and (lo or hi):
+            raise MXNetError(f"pad: a reflection of {max(lo, hi)} positions needs an axis longer than {n}")
         if lo or hi:
-            data = kernels.index.take(data, K.index_tensor(_source_places(data.shape[axis], lo, hi, mode), data), axis)
+            data = kernels.index.take(data, K.index_tensor(source_places(n, lo, hi, mode), data), axis)
     return data
 
 
-def _source_places(n: int, lo: int, hi: int, mode: str) -> list[int]:
+def source_places(n: int, lo: int, hi: int, mode: str) -> tuple[int, ...]:
+    """The positions of an axis of length n that stand at those of the axis with lo before it and hi behind it.
+
+    mode: "edge", "reflect", or "symmetric", which reflects the edge too.
+    """
+    places = range(-lo, n + hi)
     if mode == "edge":
-        return [min(max(i, 0), n - 1) for i in range(-lo, n + hi)]
-    if max(lo, hi) >= n:
-        raise MXNetError(f"pad: a reflection of {max(lo, hi)} positions needs an axis longer than {n}")
-    period = 2 * (n - 1)
-    return [min(i % period, period - i % period) if period else 0 for i in range(-lo, n + hi)]
+        return tuple(min(max(i, 0), n - 1) for i in places)
+    if mode == "symmetric":
+        return tuple(min(i % (2 * n), 2 * n - 1 - i % (2 * n)) for i in places)
+    period = max(2 * (n - 1), 1)
+    return tuple(min(i % period, period - i % period) if n > 1 else 0 for i in places)
 
 
 @gradient(pad)
@@ -378,9 +376,8 @@ def _pad_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) ->
         ]
     for axis, (lo, hi) in reversed(list(enumerate(widths))):
         if lo or hi:
-            head = F._fold_places(
-                head, places=_source_places(data_shape[axis], lo, hi, attrs.mode), axis=axis, length=data_shape[axis]
-            )
+            n = data_shape[axis]
+            head = F._fold_places(head, places=source_places(n, lo, hi, attrs.mode), axis=axis, length=n)
     return [head]
 
 

@@ -18,7 +18,8 @@ from core.kernels import formula as f
 from core.kernels.formula import Expr, Formula
 from core.ops.attributes import Bool, Choice, DType, Float, Int, OptBool, OptFloat, OptInt, OptStr, Positive, Shape
 from core.ops.facts import MOVING
-from core.ops.nn import window
+from core.ops.matrix import fully_connected_shapes
+from core.ops.nn import convolution_shapes, window
 from core.ops.pointwise import pointwise
 from core.ops.registry import F, Operator, composite, infer, operator, takes
 from core.ops.shape import normal_axis
@@ -184,18 +185,14 @@ def _quantized_conv_takes(attrs: Attrs) -> list[str]:
 
 @infer(quantized_conv)
 def _quantized_conv_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
-    shapes["weight"] = (attrs["num_filter"], shapes["data"][1] // attrs["num_group"], *attrs["kernel"])
-    shapes["bias"] = (attrs["num_filter"],)
+    convolution_shapes(shapes, attrs)
     _infer_ends(shapes)
 
 
 @composite(
-    "_contrib_quantized_fully_connected",
-    outputs=3,
-    names=OF_CODES,
-    input_dtypes=INPUTS,
+    "_contrib_quantized_fully_connected", outputs=3, names=OF_CODES, input_dtypes=INPUTS,
     when={"bias": ("no_bias", False)},
-)
+)  # fmt: skip
 def quantized_fully_connected(
     data: Value, weight: Value, bias: Value | None = None, min_data: Value | None = None, max_data: Value | None = None,
     min_weight: Value | None = None, max_weight: Value | None = None, min_bias: Value | None = None,
@@ -223,9 +220,7 @@ def _quantized_fully_connected_takes(attrs: Attrs) -> list[str]:
 
 @infer(quantized_fully_connected)
 def _quantized_fully_connected_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
-    shape = shapes["data"]
-    shapes["weight"] = (attrs["num_hidden"], math.prod(shape[1:]) if attrs["flatten"] else shape[-1])
-    shapes["bias"] = (attrs["num_hidden"],)
+    fully_connected_shapes(shapes, attrs)
     _infer_ends(shapes)
 
 
@@ -324,13 +319,9 @@ def quantized_elemwise_mul(
 
 
 @composite(
-    "_contrib_quantized_batch_norm",
-    outputs=3,
-    mutates=("moving_mean", "moving_var"),
-    names=OF_CODES,
-    input_dtypes=INPUTS,
-    initial=MOVING,
-)
+    "_contrib_quantized_batch_norm", outputs=3, mutates=("moving_mean", "moving_var"), names=OF_CODES,
+    input_dtypes=INPUTS, initial=MOVING,
+)  # fmt: skip
 def quantized_batch_norm(
     data: Value, gamma: Value, beta: Value, moving_mean: Value, moving_var: Value, min_data: Value, max_data: Value, *,
     eps: Float = 1e-3, momentum: Float = 0.9, fix_gamma: Bool = True, use_global_stats: Bool = False,
@@ -375,14 +366,9 @@ def quantized_embedding(
 
 
 @composite(
-    "_sg_mkldnn_conv",
-    mutates=("moving_mean", "moving_var"),
-    outputs=lambda attrs: 3 if attrs["quantized"] else 1,
-    when={"bias": ("no_bias", False)},
-    initial=MOVING,
-    input_dtypes=NUMBERS,
-    calibrated="results",
-)
+    "_sg_mkldnn_conv", mutates=("moving_mean", "moving_var"), outputs=lambda attrs: 3 if attrs["quantized"] else 1,
+    when={"bias": ("no_bias", False)}, initial=MOVING, input_dtypes=NUMBERS, calibrated="results",
+)  # fmt: skip
 def fused_conv(
     data: Value, weight: Value, bias: Value | None = None, gamma: Value | None = None, beta: Value | None = None,
     moving_mean: Value | None = None, moving_var: Value | None = None, addend: Input = None,
@@ -499,11 +485,7 @@ def _fused_fully_connected_takes(attrs: Attrs) -> list[str]:
     return [name for name in fused_fully_connected.inputs if names.get(name, True)]
 
 
-@infer(fused_fully_connected)
-def _fused_fully_connected_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
-    shape = shapes["data"]
-    shapes["weight"] = (attrs["num_hidden"], math.prod(shape[1:]) if attrs["flatten"] else shape[-1])
-    shapes["bias"] = (attrs["num_hidden"],)
+infer(fused_fully_connected)(fully_connected_shapes)
 
 
 def _codes_by_output(weight: Value, bias: Input, data_scale: Value) -> tuple[Value, Any, Value]:

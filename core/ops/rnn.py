@@ -17,16 +17,9 @@ MODES = tuple(GATES)
 
 
 @operator(
-    "_rnn",
-    outputs=lambda attrs: 3 if attrs["mode"] == "lstm" else 2,
-    train=True,
-    rng=True,
-    reserves=True,
-    memory="new",
-    when={"state_cell": ("mode", "lstm")},
-    draws=lambda attrs: bool(attrs["p"]),
-    in_parts="_plan_rnn",
-)
+    "_rnn", outputs=lambda attrs: 3 if attrs["mode"] == "lstm" else 2, train=True, rng=True, reserves=True,
+    memory="new", when={"state_cell": ("mode", "lstm")}, draws=lambda attrs: bool(attrs["p"]), in_parts="_plan_rnn",
+)  # fmt: skip
 def _rnn(
     data: Tensor, parameters: Tensor, state: Tensor, state_cell: Tensor | None = None, *, state_size: Int,
     num_layers: Int, mode: Annotated[str, Choice(*MODES)], bidirectional: Bool, p: Float, training: bool, key: int,
@@ -57,12 +50,9 @@ def _rnn_gradient(
 
 
 @operator(
-    "_rnn_grad",
-    outputs=lambda attrs: 4 if attrs["mode"] == "lstm" else 3,
-    memory="new",
-    draws=lambda attrs: bool(attrs["p"]),
-    in_parts="_plan_rnn_grad",
-)
+    "_rnn_grad", outputs=lambda attrs: 4 if attrs["mode"] == "lstm" else 3, memory="new",
+    draws=lambda attrs: bool(attrs["p"]), in_parts="_plan_rnn_grad",
+)  # fmt: skip
 def _rnn_grad(
     head: Tensor, head_state: Tensor, head_cell: Tensor, data: Tensor, parameters: Tensor, state: Tensor,
     state_cell: Tensor, out: Tensor, *, reserve: tuple[Tensor, ...], state_size: Int, num_layers: Int,
@@ -102,14 +92,10 @@ def _shown(attrs: Attrs) -> int:
 
 
 @composite(
-    "RNN",
-    aliases=("rnn",),
-    train=True,
-    outputs=_shown,
-    real=True,
+    "RNN", aliases=("rnn",), train=True, outputs=_shown, real=True,
     names=("output", "state_output", "statecell_output"),
     when={"state_cell": ("mode", "lstm"), "sequence_length": ("use_sequence_length", True)},
-)
+)  # fmt: skip
 def rnn(
     data: Value, parameters: Value, state: Value, state_cell: Value | None = None, sequence_length: Value | None = None,
     *, state_size: Int, num_layers: Int, bidirectional: Bool = False, mode: Annotated[str, Choice(*MODES)],

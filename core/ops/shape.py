@@ -144,13 +144,9 @@ def dynamic_reshape(data: Tensor, shape: Tensor) -> Tensor:
 
 
 @operator(
-    "Flatten",
-    aliases=("flatten", "_npx_batch_flatten"),
-    unnamed=True,
-    reshapes=True,
-    layer="layout",
+    "Flatten", aliases=("flatten", "_npx_batch_flatten"), unnamed=True, reshapes=True, layer="layout",
     on_codes=OnCodes("_contrib_quantized_flatten"),
-)
+)  # fmt: skip
 def flatten(data: Tensor) -> Tensor:
     """All axes but the first one merged."""
     if data.dim() == 2:

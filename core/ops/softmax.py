@@ -24,19 +24,15 @@ def _softmax(data: Tensor, *, axis: Int) -> Tensor:
     return kernels.softmax.softmax(data, normal_axis(axis, data.dim() or 1, "softmax"))
 
 
-@gradient(_softmax)
-def _softmax_gradient(head: Value, out: Value, attrs: Namespace) -> Gradients:
-    return [F._softmax_grad.typed(head, out, axis=attrs.axis)]
-
-
 @operator("_onednn_softmax", memory="new")
 def _onednn_softmax(data: Tensor, *, axis: Int = -1) -> Tensor:
     """The softmax of networks on codes: rounded as MXNet's, where oneDNN computed it, to the last bit."""
     return kernels.softmax.onednn_softmax(data, _place(axis, data.dim()))
 
 
+@gradient(_softmax)
 @gradient(_onednn_softmax)
-def _onednn_softmax_gradient(head: Value, out: Value, attrs: Namespace) -> Gradients:
+def _softmax_gradient(head: Value, out: Value, attrs: Namespace) -> Gradients:
     return [F._softmax_grad.typed(head, out, axis=attrs.axis)]
 
 
@@ -110,12 +106,9 @@ _WIDTH = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}  # bytes
 
 
 @composite(
-    "softmax",
-    shape=FIRST,
-    when={"length": ("use_length", True)},
-    input_dtypes={"length": "int32"},
+    "softmax", shape=FIRST, when={"length": ("use_length", True)}, input_dtypes={"length": "int32"},
     on_codes=OnCodes("_onednn_softmax", gives="rounded"),
-)
+)  # fmt: skip
 def softmax(
     data: Value, length: Input = None, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None,
     use_length: Bool = False,
@@ -239,12 +232,9 @@ def _cross_entropy_grad_decompose(head: Value, data: Value, label: Value, *, axi
 
 
 @operator(
-    "_linear_cross_entropy",
-    outputs=2,
-    visible=1,
-    memory="new",
+    "_linear_cross_entropy", outputs=2, visible=1, memory="new",
     indexes={"label": lambda shapes, attrs: shapes["weight"][0]},
-)
+)  # fmt: skip
 def _linear_cross_entropy(
     data: Tensor, weight: Tensor, label: Tensor, bias: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:

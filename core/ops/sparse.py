@@ -14,12 +14,9 @@ from core.ops.values import Attrs, Gradients, Tensor, Value
 
 
 @operator(
-    "cast_storage",
-    memory="new",
-    shape=FIRST,
-    storage=Told(lambda stypes, attrs: attrs["stype"], makes=True),
+    "cast_storage", memory="new", shape=FIRST, storage=Told(lambda stypes, attrs: attrs["stype"], makes=True),
     unnamed=True,
-)
+)  # fmt: skip
 def cast_storage(data: Tensor, *, stype: Annotated[str, Choice("default", "csr", "row_sparse")]) -> Tensor:
     """The same values, stored in another way."""
     return kernels.shape.clone(data)

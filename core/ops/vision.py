@@ -89,8 +89,11 @@ def _roi_align_grad(
 
 @gradient(_roi_align_grad)
 def _roi_align_grad_gradient(head1: Value, rois: Value, attrs: Namespace) -> Gradients:
-    options = {name: value for name, value in vars(attrs).items() if name != "shape"}
-    return [F._contrib_ROIAlign(head1, rois, **options), None]
+    return [F._contrib_ROIAlign(head1, rois, **_without_shape(attrs)), None]
+
+
+def _without_shape(attrs: Namespace) -> Attrs:
+    return {name: value for name, value in vars(attrs).items() if name != "shape"}
 
 
 @operator("_contrib_RROIAlign")
@@ -119,8 +122,7 @@ def _rotated_roi_align_grad(
 
 @gradient(_rotated_roi_align_grad)
 def _rotated_roi_align_grad_gradient(head1: Value, rois: Value, attrs: Namespace) -> Gradients:
-    options = {name: value for name, value in vars(attrs).items() if name != "shape"}
-    return [F._contrib_RROIAlign(head1, rois, **options), None]
+    return [F._contrib_RROIAlign(head1, rois, **_without_shape(attrs)), None]
 
 
 def _check_regions(name: str, data: Tensor, rois: Tensor, widths: tuple[int, ...], pooled: tuple[int, ...]) -> None:

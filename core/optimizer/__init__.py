@@ -10,33 +10,9 @@ from core.optimizer.sgd import DCASGD, LARS, LBSGD, NAG, SGD, SGLD, Signum, ccSG
 from core.optimizer.updater import Updater, get_updater
 
 __all__ = [
-    "DCASGD",
-    "FTML",
-    "LAMB",
-    "LANS",
-    "LARS",
-    "LBSGD",
-    "NAG",
-    "SGD",
-    "SGLD",
-    "AdaBelief",
-    "AdaDelta",
-    "AdaGrad",
-    "Adam",
-    "AdamW",
-    "Adamax",
-    "Ftrl",
-    "GroupAdaGrad",
-    "Nadam",
-    "Optimizer",
-    "RMSProp",
-    "Signum",
-    "Test",
-    "Updater",
-    "ccSGD",
-    "create",
-    "get_updater",
-    "register",
-]
+    "DCASGD", "FTML", "LAMB", "LANS", "LARS", "LBSGD", "NAG", "SGD", "SGLD", "AdaBelief", "AdaDelta", "AdaGrad", "Adam",
+    "AdamW", "Adamax", "Ftrl", "GroupAdaGrad", "Nadam", "Optimizer", "RMSProp", "Signum", "Test", "Updater", "ccSGD",
+    "create", "get_updater", "register",
+]  # fmt: skip
 
 _complete(globals())
