@@ -69,7 +69,7 @@ class Executor:
     def outputs(self) -> list:
         if self._outputs is None:
             found = self._inferred(self._entries)
-            self._outputs = [zeros(found[v][0], self._place(v), found[v][1]) for v in self._entries]
+            self._outputs = [zeros(found[v][0], self._context(v), found[v][1]) for v in self._entries]
         return self._outputs
 
     def _inferred(self, entries) -> dict:
@@ -78,7 +78,7 @@ class Executor:
         shapes = {name: array.shape for name, array in arrays.items()}
         return infer.arrays(entries, shapes, {name: dtype_name(array.dtype) for name, array in arrays.items()})
 
-    def _place(self, value):
+    def _context(self, value):
         """Where a result lies, as `graph.run` has it: in its node's group, or where what that reads first is."""
         while value.maker.given and value.source.texts.get("__ctx_group__") not in self._groups:
             value = value.source.given[0]
@@ -301,18 +301,19 @@ def allocate(
     except ValueError as error:
         raise MXNetError(f"cannot bind: {error}") from None
     groups = {name: attrs.get("__ctx_group__") for name, attrs in symbol.attr_dict().items()}
-    place = {n: (group2ctx or {}).get(groups.get(n), ctx) for n in (*names, *states)}
+    context = {n: (group2ctx or {}).get(groups.get(n), ctx) for n in (*names, *states)}
     stypes = storage_types.of_variables(symbol.attr_dict()) | (stype_dict or {})
     args = {
-        n: zeros(s, place[n], dtype_name(t or "float32"), stypes.get(n))
+        n: zeros(s, context[n], dtype_name(t or "float32"), stypes.get(n))
         for n, s, t in zip(names, arg_shapes, arg_types, strict=True)
     }
     aux = {
-        n: zeros(s, place[n], dtype_name(t or "float32")) for n, s, t in zip(states, aux_shapes, aux_types, strict=True)
+        n: zeros(s, context[n], dtype_name(t or "float32"))
+        for n, s, t in zip(states, aux_shapes, aux_types, strict=True)
     }
     by_rows = row_sparse_gradients(symbol._entries, stypes)
     grads = {
-        n: zeros(a.shape, place[n], a.dtype, "row_sparse" if n in by_rows else None)
+        n: zeros(a.shape, context[n], a.dtype, "row_sparse" if n in by_rows else None)
         for n, a in args.items()
         if requests[n] != "null"
     }

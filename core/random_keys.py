@@ -64,10 +64,10 @@ def next_key(ctx: Context | None = None) -> int:
             )
         return key
     ctx = ctx or current_context()
-    place = ctx.device_type, ctx.device_id
-    stream = _streams.get(place)
+    device = ctx.device_type, ctx.device_id
+    stream = _streams.get(device)
     if stream is None:
-        stream = _streams[place] = _Stream(_default_seed)
+        stream = _streams[device] = _Stream(_default_seed)
     stream.counter += 1
     return _mix(_mix((stream.seed * 2 + (ctx.device_type == "gpu")) & _MASK) + ctx.device_id + stream.counter) >> 1
 
@@ -105,8 +105,8 @@ def set_state(state: dict) -> None:
     global _default_seed
     _default_seed = int(state["seed"])
     _streams.clear()
-    for place, (start, counter) in state["streams"].items():
-        kind, _, index = place.rstrip(")").partition("(")
+    for device, (start, counter) in state["streams"].items():
+        kind, _, index = device.rstrip(")").partition("(")
         stream = _streams[kind, int(index)] = _Stream(int(start))
         stream.counter = int(counter)
 

@@ -327,11 +327,11 @@ def _write_record(file, data: bytes) -> int:
     """Writes one record; the number of bytes that it takes in the file."""
     if len(data) > MAX_LENGTH:
         raise MXNetError(f"a record of {len(data)} bytes; RecordIO takes at most {MAX_LENGTH}")
-    cuts, place = [], data.find(MAGIC_BYTES)
-    while place >= 0:
-        if place % 4 == 0:
-            cuts.append(place)
-        place = data.find(MAGIC_BYTES, place + (4 if place % 4 == 0 else 1))
+    cuts, offset = [], data.find(MAGIC_BYTES)
+    while offset >= 0:
+        if offset % 4 == 0:
+            cuts.append(offset)
+        offset = data.find(MAGIC_BYTES, offset + (4 if offset % 4 == 0 else 1))
     written, begin = 0, 0
     for i, end in enumerate([*cuts, len(data)]):
         kind = WHOLE if not cuts else FIRST if i == 0 else LAST if i == len(cuts) else MIDDLE

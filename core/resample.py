@@ -73,7 +73,7 @@ def border(image: np.ndarray, top: int, bottom: int, left: int, right: int, kind
 def warp(
     image: np.ndarray, linear, shift, width: int, height: int, interp: int = LINEAR, fill: float = 0
 ) -> np.ndarray:
-    """The uint8 or float32 image under `place -> linear @ place + shift` (positions are x, y), `fill` where nothing lands.
+    """The uint8 or float32 image under `position -> linear @ position + shift` (positions are x, y), `fill` where nothing lands.
 
     Positions are rounded to 1/32 of a pixel, as `cv::warpAffine` does.
     """
@@ -93,7 +93,7 @@ def warp(
         return _pixels_at(image, down >> 10, across >> 10, fill)
     weigh, first = WEIGHTS[interp]
     row, column = down >> 10, across >> 10
-    row_weights, column_weights = (weigh(((place >> 5) & 31).astype(np.float32) / 32) for place in (down, across))
+    row_weights, column_weights = (weigh(((position >> 5) & 31).astype(np.float32) / 32) for position in (down, across))
     total = np.zeros((height, width, image.shape[2]), np.float32)
     for i in range(row_weights.shape[-1]):
         for j in range(column_weights.shape[-1]):
@@ -129,8 +129,8 @@ def _separable(image: np.ndarray, width: int, height: int, interp: int) -> np.nd
 @functools.lru_cache(maxsize=1024)
 def _integer_taps(interp: int, source: int, target: int, across: bool) -> tuple[np.ndarray, np.ndarray]:
     """Places and weights in 1/2048; kept, because the sizes of pictures and windows come again."""
-    places, weights = TAPS[interp](source, target, across)
-    return places, np.rint(weights * np.float32(1 << WEIGHT_BITS)).astype(np.int32)
+    positions, weights = TAPS[interp](source, target, across)
+    return positions, np.rint(weights * np.float32(1 << WEIGHT_BITS)).astype(np.int32)
 
 
 def _two_taps_each(image: np.ndarray, columns, column_weights, rows, row_weights) -> np.ndarray:
@@ -180,27 +180,27 @@ def _in_words(image: np.ndarray) -> np.ndarray:
     return words
 
 
-def _round_as_vectors(result: np.ndarray, wide: np.ndarray, places: np.ndarray, weights: np.ndarray) -> None:
+def _round_as_vectors(result: np.ndarray, wide: np.ndarray, positions: np.ndarray, weights: np.ndarray) -> None:
     """OpenCV sums whole vectors of 8 elements in float32 when cubic, and only the rest of a row in integers."""
     vectors = result.shape[1] * result.shape[2] // 8 * 8
     scaled = weights.astype(np.float32) * np.float32(1 / (1 << 2 * WEIGHT_BITS))
     flat = wide.reshape(len(wide), -1)[:, :vectors].astype(np.float32)
-    total = flat[places[:, 0]] * scaled[:, :1]
+    total = flat[positions[:, 0]] * scaled[:, :1]
     for k in (1, 2, 3):
-        total = flat[places[:, k]] * scaled[:, k : k + 1] + total
+        total = flat[positions[:, k]] * scaled[:, k : k + 1] + total
     result.reshape(len(result), -1)[:, :vectors] = _saturated(total, np.uint8)
 
 
-def _weighted(image: np.ndarray, places: np.ndarray, weights: np.ndarray, axis: int, dtype=np.float32) -> np.ndarray:
+def _weighted(image: np.ndarray, positions: np.ndarray, weights: np.ndarray, axis: int, dtype=np.float32) -> np.ndarray:
     shape = (-1, 1) if axis else (-1, 1, 1)
     total = 0
-    for k in range(places.shape[1]):
-        total = total + image.take(places[:, k], axis).astype(dtype, copy=False) * weights[:, k].reshape(shape)
+    for k in range(positions.shape[1]):
+        total = total + image.take(positions[:, k], axis).astype(dtype, copy=False) * weights[:, k].reshape(shape)
     return total
 
 
 def _area(image: np.ndarray, width: int, height: int) -> np.ndarray:
-    """The mean over the input area of each output place, for sizes that do not grow."""
+    """The mean over the input area of each output position, for sizes that do not grow."""
     rows, columns, channels = image.shape
     if rows % height == 0 and columns % width == 0:
         tall, wide = rows // height, columns // width
@@ -214,20 +214,20 @@ def _area(image: np.ndarray, width: int, height: int) -> np.ndarray:
 
 
 def _area_taps(source: int, target: int) -> tuple[np.ndarray, np.ndarray]:
-    """Shares of input places in the interval that each output place covers."""
+    """Shares of input positions in the interval that each output position covers."""
     scale = source / target
     begin = np.arange(target) * scale
     end = begin + scale
     cell = np.minimum(scale, source - begin)
     first, last = np.ceil(begin - 1e-9).astype(int), np.minimum(np.floor(end + 1e-9).astype(int), source)
     taps = math.ceil(scale) + 2
-    places = first[:, None] - 1 + np.arange(taps)
-    left = np.maximum(places, begin[:, None])
-    right = np.minimum(places + 1, end[:, None])
+    positions = first[:, None] - 1 + np.arange(taps)
+    left = np.maximum(positions, begin[:, None])
+    right = np.minimum(positions + 1, end[:, None])
     share = np.maximum(right - left, 0.0)
     share[share < 1e-3] = 0.0
-    share[(places >= first[:, None]) & (places < last[:, None])] = 1.0
-    return np.clip(places, 0, source - 1), (share / cell[:, None]).astype(np.float32)
+    share[(positions >= first[:, None]) & (positions < last[:, None])] = 1.0
+    return np.clip(positions, 0, source - 1), (share / cell[:, None]).astype(np.float32)
 
 
 def _nearest(source: int, target: int) -> np.ndarray:
@@ -236,7 +236,7 @@ def _nearest(source: int, target: int) -> np.ndarray:
 
 
 def _centres(source: int, target: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where each output place's centre lies: the input place below it and the fraction, as float32."""
+    """Where each output position's centre lies: the input position below it and the fraction, as float32."""
     scale = 1.0 / (target / source)
     position = ((np.arange(target) + 0.5) * scale - 0.5).astype(np.float32)
     below = np.floor(position).astype(int)
@@ -259,8 +259,8 @@ def _two_taps(below: np.ndarray, part: np.ndarray, source: int, across: bool) ->
     if across:  # OpenCV puts the whole weight on an edge column, and repeats edge rows instead
         outside = (below < 0) | (below >= source - 1)
         part = np.where(outside, np.float32(0), part)
-    places = np.clip(below[:, None] + np.arange(2), 0, source - 1)
-    return places, _linear_weights(part)
+    positions = np.clip(below[:, None] + np.arange(2), 0, source - 1)
+    return positions, _linear_weights(part)
 
 
 def _cubic_taps(source: int, target: int, across: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -301,5 +301,5 @@ def _saturated(values: np.ndarray, dtype) -> np.ndarray:
 
 
 TAPS = {LINEAR: _linear_taps, CUBIC: _cubic_taps, AREA: _area_enlarged_taps, LANCZOS4: _lanczos_taps}
-# Weights by the fraction between two places, and the first place relative to the lower one.
+# Weights by the fraction between two positions, and the first position relative to the lower one.
 WEIGHTS = {LINEAR: (_linear_weights, 0), CUBIC: (_cubic_weights, -1), LANCZOS4: (_lanczos_weights, -3)}

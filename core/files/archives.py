@@ -324,15 +324,15 @@ def _text(field: bytes) -> str:
 
 def _pax(data: bytes) -> dict:
     """The records `LENGTH KEY=VALUE NEWLINE` of an extended header that matter here."""
-    found, place = {}, 0
-    while place < len(data):
-        digits, _, _ = data[place : place + 20].partition(b" ")
+    found, offset = {}, 0
+    while offset < len(data):
+        digits, _, _ = data[offset : offset + 20].partition(b" ")
         length = int(digits)
-        record = data[place : place + length]
+        record = data[offset : offset + length]
         key, equals, value = record[len(digits) + 1 : -1].partition(b"=")
         if length <= len(digits) + 2 or not equals or record[-1:] != b"\n":
             raise ValueError("a malformed extended header")
         if key in (b"path", b"linkpath", b"size") or key.startswith(b"GNU.sparse"):
             found[_text(key)] = _text(value)
-        place += length
+        offset += length
     return found

@@ -177,8 +177,8 @@ class SparseRows:
         """The given rows, in the given order."""
         begin, lengths = self.indptr[rows], np.diff(self.indptr)[rows]
         indptr = np.concatenate([[0], np.cumsum(lengths)])
-        places = np.repeat(begin - indptr[:-1], lengths) + np.arange(indptr[-1])
-        return SparseRows(self.data[places], self.indices[places], indptr, self.shape[1])
+        positions = np.repeat(begin - indptr[:-1], lengths) + np.arange(indptr[-1])
+        return SparseRows(self.data[positions], self.indices[positions], indptr, self.shape[1])
 
     def dense(self) -> np.ndarray:
         """The rows with their zeros."""
@@ -263,11 +263,11 @@ def _read_libsvm(uri: str, shape, parts: int, part: int) -> tuple[SparseRows, np
             try:
                 pairs = [field.split(b":") for field in fields[1:]]
                 labels.append(float(fields[0]))
-                indices += (places := [int(place) for place, _ in pairs])
+                indices += (positions := [int(position) for position, _ in pairs])
                 values += [float(value) for _, value in pairs]
             except ValueError as error:
                 raise MXNetError(f"{name!r}, line {number}: {line[:60]!r} is not 'label index:value ...'") from error
-            if places and not 0 <= min(places) <= max(places) < columns:
+            if positions and not 0 <= min(positions) <= max(positions) < columns:
                 raise MXNetError(f"{name!r}, line {number}: an index outside 0..{columns - 1}")
             indptr.append(len(indices))
     rows = SparseRows(np.array(values, np.float32), np.array(indices, np.int64), np.array(indptr, np.int64), columns)
@@ -276,10 +276,10 @@ def _read_libsvm(uri: str, shape, parts: int, part: int) -> tuple[SparseRows, np
 
 def _line_start(content: bytes, size: int, parts: int, part: int) -> int:
     """Where a part of a text begins: behind the line that an even share of the bytes cuts."""
-    place = min(-(-size // parts) * part, size)
-    if place in (0, size):
-        return place
-    newline = content.find(b"\n", place)
+    position = min(-(-size // parts) * part, size)
+    if position in (0, size):
+        return position
+    newline = content.find(b"\n", position)
     return size if newline < 0 else newline + 1
 
 

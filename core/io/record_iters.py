@@ -291,18 +291,18 @@ class _Records:
             if len(names) > 1:
                 raise MXNetError(f"one index {index!r} cannot serve {len(names)} record files")
             with MXIndexedRecordIO(index, names[0], "r") as indexed:
-                places = [(0, indexed.idx[key]) for key in indexed.keys]
-            share = -(-len(places) // parts)
-            self._places = places[share * part : share * (part + 1)]
+                offsets = [(0, indexed.idx[key]) for key in indexed.keys]
+            share = -(-len(offsets) // parts)
+            self._offsets = offsets[share * part : share * (part + 1)]
         else:
-            self._places = self._scan(names, parts, part)
+            self._offsets = self._scan(names, parts, part)
 
     def __len__(self):
-        return len(self._places)
+        return len(self._offsets)
 
     def read(self, row: int) -> tuple[bytes, str]:
         """A record, and where it lies for error messages."""
-        file, offset = self._places[row]
+        file, offset = self._offsets[row]
         reader = self._readers[file]
         return reader.read_at(offset), f"{reader.uri!r}, record at byte {offset}"
 
@@ -311,11 +311,13 @@ class _Records:
         sizes = [os.path.getsize(name) for name in names]
         share = -(-sum(sizes) // parts)
         share += -share % 4
-        places, base = [], 0
+        offsets, base = [], 0
         for i, (reader, size) in enumerate(zip(self._readers, sizes)):
-            places += [(i, offset) for offset in reader.offsets() if share * part <= base + offset < share * (part + 1)]
+            offsets += [
+                (i, offset) for offset in reader.offsets() if share * part <= base + offset < share * (part + 1)
+            ]
             base += size
-        return places
+        return offsets
 
 
 def _read_list(path: str) -> dict[int, np.ndarray]:

@@ -21,7 +21,7 @@ class Rounds:
 
     def next(self) -> tuple[np.ndarray, int] | None:
         """Sample numbers and how many at the end only fill up; None at the end of the pass."""
-        left = self.count - self._place
+        left = self.count - self._position
         if self._overflowed or left <= 0 or (self.drop and left < self.batch_size):
             return None
         taken = min(left, self.batch_size)
@@ -44,10 +44,10 @@ class Rounds:
         self._overflowed = False
 
     def _begin(self) -> None:
-        self._place = 0
+        self._position = 0
         self._order = np.arange(self.count) if self.rng is None else self.rng.permutation(self.count)
 
     def _take(self, count: int) -> np.ndarray:
-        part = self._order[self._place : self._place + count]
-        self._place += count
+        part = self._order[self._position : self._position + count]
+        self._position += count
         return part

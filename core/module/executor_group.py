@@ -104,7 +104,7 @@ class DataParallelExecutorGroup:
         attributes = self.symbol.attr_dict()
         stypes = {n: _STYPES.get(a.get("__storage_type__"), "default") for n, a in attributes.items()}
         own, inputs, groups = self.contexts[i], self.shared_data_arrays[i], _groups(self.group2ctxs, i)
-        places = {n: groups[a["__ctx_group__"]] for n, a in attributes.items() if a.get("__ctx_group__") in groups}
+        contexts = {n: groups[a["__ctx_group__"]] for n, a in attributes.items() if a.get("__ctx_group__") in groups}
         args, grads, aux, few = {}, {}, {}, row_sparse_gradients(self.symbol._entries, stypes)
         for name, shape, kind in zip(self.arg_names, arg_shapes, arg_types):
             kind, stype = dtype_name(kind or "float32"), stypes.get(name, "default")
@@ -112,7 +112,7 @@ class DataParallelExecutorGroup:
             if lent is not None and lent.shape != shape and name in self.param_names:
                 raise AssertionError(f"parameter {name!r} has shape {lent.shape}; these inputs need {shape}")
             fits = lent is not None and lent.shape == shape and dtype_name(lent.dtype) == kind
-            ctx = places.get(name, own)
+            ctx = contexts.get(name, own)
             args[name] = lent if fits else nd.zeros(shape, ctx, kind, stype=stype)
             if name not in self.param_names:
                 inputs[name] = args[name]
@@ -125,7 +125,7 @@ class DataParallelExecutorGroup:
         for name, shape, kind in zip(self.aux_names, aux_shapes, aux_types):
             lent = lender and lender.aux_dict.get(name)
             if lent is None:
-                lent = nd.zeros(shape, places.get(name, own), dtype_name(kind or "float32"))
+                lent = nd.zeros(shape, contexts.get(name, own), dtype_name(kind or "float32"))
             aux[name] = lent
         return Executor(self.symbol, own, args, grads, self.grad_req, aux, groups)
 
@@ -288,6 +288,6 @@ def _merge(rows, axes):
         if len(parts) == 1 or axis < 0:
             merged.append(parts[0])
         else:
-            place = parts[0].context
-            merged.append(nd.concatenate([part.as_in_context(place) for part in parts], axis=axis))
+            context = parts[0].context
+            merged.append(nd.concatenate([part.as_in_context(context) for part in parts], axis=axis))
     return merged

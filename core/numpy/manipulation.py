@@ -125,12 +125,12 @@ def broadcast_arrays(*args):
     return [broadcast_to(a, shape) for a in args]
 
 
-def _at_least(n: int, place):
+def _at_least(n: int, shape_of_more):
     def function(*arrays):
         made = []
         for a in arrays:
             a = _as_array(a)
-            made.append(a if a.ndim >= n else F._reshape_to(a, shape=place(a.shape)))
+            made.append(a if a.ndim >= n else F._reshape_to(a, shape=shape_of_more(a.shape)))
         return made[0] if len(made) == 1 else made
 
     function.__name__ = f"atleast_{n}d"
@@ -203,8 +203,8 @@ def repeat(a, repeats, axis=None):
         a, axis = ravel(a), 0
     if len(repeats) == 1:
         return F.repeat(a, repeats=repeats[0], axis=axis)
-    places = [i for i, r in enumerate(repeats) for _ in range(r)]
-    return F._take_places(a, places=tuple(places), axis=normal_axis(axis, a.ndim, "repeat"))
+    positions = [i for i, r in enumerate(repeats) for _ in range(r)]
+    return F._take_places(a, places=tuple(positions), axis=normal_axis(axis, a.ndim, "repeat"))
 
 
 def resize(a, new_shape):
@@ -375,9 +375,9 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
         raise MXNetError(f"diagonal: two different axes are needed, given {axis1} and {axis2}")
     a = moveaxis(a, (first, second), (-2, -1))
     rows, columns = a.shape[-2:]
-    places = [r * columns + r + offset for r in range(rows) if 0 <= r + offset < columns]
+    positions = [r * columns + r + offset for r in range(rows) if 0 <= r + offset < columns]
     flat = F._reshape_to(a, shape=(*a.shape[:-2], rows * columns))
-    return F._take_places(flat, places=tuple(places), axis=flat.ndim - 1)
+    return F._take_places(flat, places=tuple(positions), axis=flat.ndim - 1)
 
 
 def diag(v, k=0):
@@ -387,8 +387,8 @@ def diag(v, k=0):
     if v.ndim != 1:
         raise ValueError("diag needs a vector or a matrix")
     n = v.shape[0] + builtins.abs(k)
-    places = tuple((i - builtins.min(k, 0)) * n + i + builtins.max(k, 0) for i in range(v.shape[0]))
-    return F._reshape_to(F._fold_places(v, places=places, axis=0, length=n * n), shape=(n, n))
+    positions = tuple((i - builtins.min(k, 0)) * n + i + builtins.max(k, 0) for i in range(v.shape[0]))
+    return F._reshape_to(F._fold_places(v, places=positions, axis=0, length=n * n), shape=(n, n))
 
 
 def diagflat(v, k=0):
@@ -423,7 +423,7 @@ def tri(N, M=None, k=0, dtype=None, ctx=None, device=None):
     return array(onp.tri(N, M, k), dtype=dtype or default_float(), ctx=ctx or device)
 
 
-def _places(name: str, obj, n: int) -> list[int]:
+def _positions(name: str, obj, n: int) -> list[int]:
     """Places along an axis of n elements that an int, a slice or an array names, counted from the front."""
     if isinstance(obj, slice):
         return list(range(*obj.indices(n)))
@@ -443,7 +443,7 @@ def delete(arr, obj, axis=None):
         arr, axis = ravel(arr), 0
     axis = normal_axis(axis, arr.ndim, "delete")
     n = arr.shape[axis]
-    gone = _places("delete", obj, n)
+    gone = _positions("delete", obj, n)
     if isinstance(obj, numbers.Integral) and not -n <= obj < n:
         raise MXNetError(f"delete: index {obj} is out of bounds for an axis of length {n}")
     gone = {i + n if i < 0 else i for i in gone}
@@ -459,31 +459,31 @@ def insert(arr, obj, values, axis=None):
         arr, axis = ravel(arr), 0
     axis = normal_axis(axis, arr.ndim, "insert")
     n, lead = arr.shape[axis], (slice(None),) * axis
-    places = _places("insert", obj, n)
+    positions = _positions("insert", obj, n)
     if isinstance(obj, ndarray) and dtype_name(obj.dtype) not in ("int64", "int32"):
         raise MXNetError(f"insert: indices are of type int64, given {dtype_name(obj.dtype)}; convert with astype")
-    for p in places:
+    for p in positions:
         if not -n <= p <= n:
             raise MXNetError(f"insert: index {p} is out of bounds for an axis of length {n}")
-    if not isinstance(values, ndarray) and (arr.ndim > 1 or len(places) != 1):
+    if not isinstance(values, ndarray) and (arr.ndim > 1 or len(positions) != 1):
         raise MXNetError(f"insert: values for {arr.ndim} axes or several indices are an np array, given {values!r}")
     values = _as_array(values, arr).astype(arr.dtype)
-    single, width = len(places) == 1, len(places)
-    if single:  # all of the values go to the one place, however many they are
+    single, width = len(positions) == 1, len(positions)
+    if single:  # all of the values go to the one position, however many they are
         if values.ndim < arr.ndim:
             values = F._reshape_to(values, shape=(1,) * (arr.ndim - values.ndim) + values.shape)
         values = moveaxis(values, 0, axis) if isinstance(obj, numbers.Integral) else values
         width = values.shape[axis]
     block = broadcast_to(values, (*arr.shape[:axis], width, *arr.shape[axis + 1 :]))
-    places = [p + n if p < 0 else p for p in places]
+    positions = [p + n if p < 0 else p for p in positions]
     if single:
         return concatenate(
-            [arr[(*lead, slice(None, places[0]))], block, arr[(*lead, slice(places[0], None))]], axis=axis
+            [arr[(*lead, slice(None, positions[0]))], block, arr[(*lead, slice(positions[0], None))]], axis=axis
         )
     parts, start = [], 0
-    for i in sorted(range(len(places)), key=places.__getitem__):
-        parts += [arr[(*lead, slice(start, places[i]))], block[(*lead, slice(i, i + 1))]]
-        start = places[i]
+    for i in sorted(range(len(positions)), key=positions.__getitem__):
+        parts += [arr[(*lead, slice(start, positions[i]))], block[(*lead, slice(i, i + 1))]]
+        start = positions[i]
     return concatenate([*parts, arr[(*lead, slice(start, None))]], axis=axis)
 
 

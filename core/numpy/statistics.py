@@ -137,8 +137,8 @@ def _check_sort(name: str, kind: str | None, order) -> None:
 
 def nonzero(a):
     """The indices of the elements that are not zero, one array per axis."""
-    places = F._npx_nonzero(a if a.ndim else a.reshape(1))
-    return tuple(F._reshape_to(places[:, i : i + 1], shape=(places.shape[0],)) for i in range(places.shape[1]))
+    positions = F._npx_nonzero(a if a.ndim else a.reshape(1))
+    return tuple(F._reshape_to(positions[:, i : i + 1], shape=(positions.shape[0],)) for i in range(positions.shape[1]))
 
 
 def flatnonzero(a):
@@ -197,7 +197,7 @@ def histogram(a, bins=10, range=None, normed=None, weights=None, density=None):
     return [array(counts.astype(onp.int64)), array(edges, dtype=a.dtype)]
 
 
-# Between two neighbours in order: the share of the upper one, from the fraction of the place and the lower place.
+# Between two neighbours in order: the share of the upper one, from the fraction of the position and the lower position.
 _SHARES = {
     "linear": lambda fraction, lower: fraction,
     "lower": lambda fraction, lower: 0.0 * fraction,
@@ -224,11 +224,11 @@ def _quantile(a, q, axis, interpolation, keepdims, scale):
     wide = a if dtype_name(a.dtype) == "float64" else a.astype("float32")
     rows = F._reshape_to(F.transpose(wide, axes=rest + axes), shape=(*(a.shape[i] for i in rest), count))
     rows = F.sort(rows, axis=-1)
-    place = values.reshape(-1) * (count - 1)
-    lower = onp.floor(place)
-    share = array(_SHARES[interpolation](place - lower, lower), dtype=wide.dtype, ctx=a._ctx)
+    position = values.reshape(-1) * (count - 1)
+    lower = onp.floor(position)
+    share = array(_SHARES[interpolation](position - lower, lower), dtype=wide.dtype, ctx=a._ctx)
     below, above = (
-        F._take_places(rows, places=tuple(p.astype(int).tolist()), axis=len(rest)) for p in (lower, onp.ceil(place))
+        F._take_places(rows, places=tuple(p.astype(int).tolist()), axis=len(rest)) for p in (lower, onp.ceil(position))
     )
     step = F.broadcast_mul(F._npi_where(below == above, F.zeros_like(below), above - below), share)
     last = F.slice_axis(rows, axis=-1, begin=-1, end=None)  # NaN if there is one

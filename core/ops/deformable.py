@@ -25,7 +25,7 @@ def deformable_convolution(
 ) -> Value:  # fmt: skip
     """Convolution of (N, C, H, W) at positions shifted by `offset` (N, 2 groups positions, H', W') (Dai et al., 2017).
 
-    For each deformable group and place of the kernel the offset holds the shift down and the shift to the right.
+    For each deformable group and position of the kernel the offset holds the shift down and the shift to the right.
     Positions outside of the data count as 0; beyond the centres of the last row and column the data goes on unchanged.
     """
     window = _window(kernel, stride, dilate, pad, layout)
@@ -74,7 +74,7 @@ def _deformable_columns(
     data: Tensor, offset: Tensor, mask: Tensor | None = None, *, kernel: Shape, stride: Shape, dilate: Shape,
     pad: Shape, groups: Int,
 ) -> Tensor:  # fmt: skip
-    """What the kernel sees: (N, C, places of the kernel, places of the output)."""
+    """What the kernel sees: (N, C, positions of the kernel, positions of the output)."""
     if min(data.shape[2:]) < 1 or data.shape[1] % groups:
         raise MXNetError(
             f"deformable convolution: data of shape {tuple(data.shape)} does not fit {groups} groups of offsets"
@@ -113,9 +113,9 @@ def _deformable_columns_grad_decompose(
 def _columns(data: Value, offset: Value, mask: Value | None, window: tuple[tuple[int, ...], ...], groups: int) -> Value:
     """The columns as an expression over other operators, which second derivatives differentiate."""
     batch, channels, *size = data.shape
-    kernel, places = window[0], offset.shape[2] * offset.shape[3]
+    kernel, positions = window[0], offset.shape[2] * offset.shape[3]
     spots = kernel[0] * kernel[1]
-    shifts = F._reshape_to(offset, shape=(batch * groups, spots, 2, places))
+    shifts = F._reshape_to(offset, shape=(batch * groups, spots, 2, positions))
     coordinates = [_coordinates(data, shifts, axis, window, offset.shape[2:]) for axis in (0, 1)]
 
     inside, fading = None, mask is not None
@@ -138,21 +138,21 @@ def _columns(data: Value, offset: Value, mask: Value | None, window: tuple[tuple
         for column, column_weight in corners[1]:
             value = _picked(image, row, column, size)
             weight = row_weight * column_weight * inside
-            for place, extent in ((row, size[0]), (column, size[1])):
-                weight = weight * F._greater_equal_scalar(place, scalar=0.0)
-                weight = weight * F._lesser_equal_scalar(place, scalar=extent - 1)
-            weight = F._reshape_to(weight, shape=(batch * groups, 1, spots * places))
+            for position, extent in ((row, size[0]), (column, size[1])):
+                weight = weight * F._greater_equal_scalar(position, scalar=0.0)
+                weight = weight * F._lesser_equal_scalar(position, scalar=extent - 1)
+            weight = F._reshape_to(weight, shape=(batch * groups, 1, spots * positions))
             term = F.broadcast_mul(value, weight)
             columns = term if columns is None else columns + term
     if mask is not None:
-        columns = F.broadcast_mul(columns, F._reshape_to(mask, shape=(batch * groups, 1, spots * places)))
-    return F._reshape_to(columns, shape=(batch, channels, spots, places))
+        columns = F.broadcast_mul(columns, F._reshape_to(mask, shape=(batch * groups, 1, spots * positions)))
+    return F._reshape_to(columns, shape=(batch, channels, spots, positions))
 
 
 def _coordinates(
     data: Value, shifts: Value, axis: int, window: tuple[tuple[int, ...], ...], output: tuple[int, ...]
 ) -> Value:
-    """Where on an axis of the data the kernel reads: (N groups, places of the kernel, places of the output)."""
+    """Where on an axis of the data the kernel reads: (N groups, positions of the kernel, positions of the output)."""
     kernel, stride, dilate, pad = (values[axis] for values in window)
     rows, columns = window[0]
     like = F.slice_axis(shifts, axis=2, begin=axis, end=axis + 1)
@@ -182,13 +182,13 @@ def _picked(image: Value, row: Value, column: Value, size: list[int]) -> Value:
 
 
 def _product(columns: Value, weight: Value, bias: Value | None, filters: int, groups: int, offset: Value) -> Value:
-    """(N, filters, H', W') of the columns (N, C, spots, places) and the weight (filters, C / groups, *kernel)."""
-    batch, channels, spots, places = columns.shape
+    """(N, filters, H', W') of the columns (N, C, spots, positions) and the weight (filters, C / groups, *kernel)."""
+    batch, channels, spots, positions = columns.shape
     outputs = []
     for g in range(groups):
         part = channels // groups
         seen = F.slice_axis(columns, axis=1, begin=g * part, end=(g + 1) * part) if groups > 1 else columns
-        seen = F.swapaxes(F._reshape_to(seen, shape=(batch, part * spots, places)), dim1=1, dim2=2)
+        seen = F.swapaxes(F._reshape_to(seen, shape=(batch, part * spots, positions)), dim1=1, dim2=2)
         rows = filters // groups
         own = F.slice_axis(weight, axis=0, begin=g * rows, end=(g + 1) * rows) if groups > 1 else weight
         own = F._reshape_to(own, shape=(rows, part * spots))

@@ -18,7 +18,7 @@ K = kernels.index
 _BOOL = kernels.torch_dtype("bool")
 
 
-def _places(indices: Tensor, n: int, mode: str) -> Tensor:
+def _positions(indices: Tensor, n: int, mode: str) -> Tensor:
     """Indices made valid for an axis of length n."""
     return K.wrapped(indices, n) if mode == "wrap" else K.clipped(indices, n)
 
@@ -51,7 +51,7 @@ def _take_gradient(head: Value, indices: Value, a_shape: tuple[int, ...], attrs:
 def _take_grad(head: Tensor, indices: Tensor, *, shape: Shape, axis: Int, mode: Any_) -> Tensor:
     """Slices of the head added up where they were taken from."""
     axis %= len(shape)
-    return K.take_grad(head, _places(indices, shape[axis], mode), axis, shape)
+    return K.take_grad(head, _positions(indices, shape[axis], mode), axis, shape)
 
 
 @gradient(_take_grad)
@@ -77,7 +77,7 @@ def pick(
     """One element along an axis for each position of the others."""
     shape = data.shape
     axis, index = _pick_place(shape, axis, index)
-    return at_least_one_axis(K.pick(data, _places(index, shape[axis], mode), axis, keepdims))
+    return at_least_one_axis(K.pick(data, _positions(index, shape[axis], mode), axis, keepdims))
 
 
 def _pick_place(shape: Any, axis: int | None, index: Tensor) -> tuple[int, Tensor]:
@@ -99,9 +99,9 @@ def _pick_gradient(head: Value, index: Value, data_shape: tuple[int, ...], attrs
 
 @operator("_pick_grad")
 def _pick_grad(head: Tensor, index: Tensor, *, shape: Shape, axis: Int, mode: Any_ = "clip") -> Tensor:
-    """Zeros of `shape` with the head at the picked places."""
+    """Zeros of `shape` with the head at the picked positions."""
     axis, index = _pick_place(shape, axis, index)
-    return K.pick_grad(head, _places(index, shape[axis], mode), axis, shape)
+    return K.pick_grad(head, _positions(index, shape[axis], mode), axis, shape)
 
 
 @gradient(_pick_grad)
@@ -113,7 +113,7 @@ def _pick_grad_gradient(head1: Value, index: Value, head_shape: tuple[int, ...],
 def one_hot(
     indices: Tensor, *, depth: Int, on_value: Float = 1.0, off_value: Float = 0.0, dtype: DType = "float32"
 ) -> Tensor:
-    """A new last axis of length depth that is on_value at the index; out of range there is no hot place."""
+    """A new last axis of length depth that is on_value at the index; out of range there is no hot position."""
     if indices.dtype is _BOOL:
         raise MXNetError("one_hot: indices of bool are not accepted; convert with astype")
     return K.one_hot(indices, depth, on_value, off_value, kernels.torch_dtype(dtype))
@@ -210,7 +210,7 @@ def _scatter_part_add_gradient(
 
 @operator("_set_places", memory="new")
 def _set_places(data: Tensor, value: Tensor, *indices: Tensor, key: Any_) -> Tensor:
-    """The data with the value written at an advanced index; of places that are named twice, one of the values stays."""
+    """The data with the value written at an advanced index; of positions that are named twice, one of the values stays."""
     out = data.clone()
     kernels.shape.write_places(*_advanced(out, key, indices), value)
     return out
@@ -281,7 +281,7 @@ def nonzero(a: Tensor) -> Tensor:
 
 
 def _mask(data: Value, length: Value, axis: int) -> Value:
-    """1 where the place along `axis` (0 or 1) is inside the sequence of its batch."""
+    """1 where the position along `axis` (0 or 1) is inside the sequence of its batch."""
     n = data.shape[axis]
     steps = F._arange_like(data, length=n)
     length = F.trunc(F.Cast(length, dtype=steps.dtype))

@@ -90,13 +90,13 @@ def _triangle_gradient(head: Value, attrs: Namespace) -> Gradients:
     return [F._triangle(head, lower=attrs.lower, offset=attrs.offset)]
 
 
-def _take(x: Value, places: tuple[int, ...]) -> Value:
+def _take(x: Value, positions: tuple[int, ...]) -> Value:
     flat = F._reshape_to(x, shape=(*x.shape[:-2], x.shape[-2] * x.shape[-1]))
-    return F._take_places(flat, places=places, axis=flat.ndim - 1)
+    return F._take_places(flat, places=positions, axis=flat.ndim - 1)
 
 
-def _put(x: Value, places: tuple[int, ...], n: int) -> Value:
-    flat = F._fold_places(x, places=places, axis=x.ndim - 1, length=n * n)
+def _put(x: Value, positions: tuple[int, ...], n: int) -> Value:
+    flat = F._fold_places(x, places=positions, axis=x.ndim - 1, length=n * n)
     return F._reshape_to(flat, shape=(*x.shape[:-1], n, n))
 
 
@@ -133,10 +133,10 @@ def maketrian(A: Value, *, offset: Int = 0, lower: Bool = True) -> Value:
     n = abs(offset)
     while len(triangle_places(n, offset, lower)) < A.shape[-1]:
         n += 1
-    places = triangle_places(n, offset, lower)
-    if len(places) != A.shape[-1]:
+    positions = triangle_places(n, offset, lower)
+    if len(positions) != A.shape[-1]:
         raise MXNetError(f"linalg.maketrian: {A.shape[-1]} elements do not fill a triangle")
-    return _put(A, places, n)
+    return _put(A, positions, n)
 
 
 @composite(**_names("sumlogdiag"), real=True)

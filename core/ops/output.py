@@ -56,7 +56,7 @@ def _softmax_output_gradient(label: Value, out: Value, attrs: Namespace) -> Grad
     classes = probability.shape[axis]
     known = F.Cast(F.broadcast_equal(index, F.clip(index, a_min=0, a_max=classes - 1)), dtype=probability.dtype)
     hot = F._pick_grad(known, index, shape=probability.shape, axis=axis)
-    if attrs.smooth_alpha and not attrs.multi_output:  # MXNet does not smooth labels of several places
+    if attrs.smooth_alpha and not attrs.multi_output:  # MXNet does not smooth labels of several positions
         alpha, others = attrs.smooth_alpha, max(classes - 1, 1)
         hot = hot * (1.0 - alpha - alpha / others) + alpha / others
     grad = probability - hot
@@ -77,9 +77,9 @@ def _softmax_output_gradient(label: Value, out: Value, attrs: Namespace) -> Grad
 @infer(softmax_output)
 def _softmax_output_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
     data = tuple(shapes["data"])
-    if attrs["multi_output"]:  # the places in a row; their own shape is taken as well
-        batch, places = data[:1], data[2:]
-        _fit_label(shapes, (*batch, math.prod(places)), (*batch, *places), (*batch, 1, *places), data)
+    if attrs["multi_output"]:  # the positions in a row; their own shape is taken as well
+        batch, positions = data[:1], data[2:]
+        _fit_label(shapes, (*batch, math.prod(positions)), (*batch, *positions), (*batch, 1, *positions), data)
     else:  # classes, or a distribution; one class of all an instance's numbers where they form no rows
         _fit_label(shapes, data[:-1], *(() if attrs["preserve_shape"] else (data[:1],)), data)
 

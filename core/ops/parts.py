@@ -85,15 +85,15 @@ def _slice_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) 
 def slice_assign(lhs: Tensor, rhs: Tensor, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()) -> Tensor:
     """lhs with rhs in the place that `slice` would read."""
     key = _slice_key(begin, end, step, lhs.dim(), "slice_assign")
-    place = (length_of(part, n) for part, n in zip(key, lhs.shape))
-    expect_shape("_slice_assign", "a part", rhs, (*place, *lhs.shape[len(key) :]))
+    lengths = (length_of(part, n) for part, n in zip(key, lhs.shape))
+    expect_shape("_slice_assign", "a part", rhs, (*lengths, *lhs.shape[len(key) :]))
     return K.set_part(lhs, rhs, key)
 
 
 @gradient(slice_assign)
 def _slice_assign_gradient(head: Value, attrs: Namespace) -> Gradients:
-    place = {"begin": attrs.begin, "end": attrs.end, "step": attrs.step}
-    return [F._slice_assign_scalar(head, **place), F.slice(head, **place)]
+    part = {"begin": attrs.begin, "end": attrs.end, "step": attrs.step}
+    return [F._slice_assign_scalar(head, **part), F.slice(head, **part)]
 
 
 @composite("_slice_assign_scalar", aliases=("_crop_assign_scalar",), unnamed=True)
@@ -358,13 +358,13 @@ def source_places(n: int, lo: int, hi: int, mode: str) -> tuple[int, ...]:
 
     mode: "edge", "reflect", or "symmetric", which reflects the edge too.
     """
-    places = range(-lo, n + hi)
+    positions = range(-lo, n + hi)
     if mode == "edge":
-        return tuple(min(max(i, 0), n - 1) for i in places)
+        return tuple(min(max(i, 0), n - 1) for i in positions)
     if mode == "symmetric":
-        return tuple(min(i % (2 * n), 2 * n - 1 - i % (2 * n)) for i in places)
+        return tuple(min(i % (2 * n), 2 * n - 1 - i % (2 * n)) for i in positions)
     period = max(2 * (n - 1), 1)
-    return tuple(min(i % period, period - i % period) if n > 1 else 0 for i in places)
+    return tuple(min(i % period, period - i % period) if n > 1 else 0 for i in positions)
 
 
 @gradient(pad)
@@ -395,7 +395,7 @@ def _fold_places_gradient(head: Value, attrs: Namespace) -> Gradients:
 
 @operator("_take_places", memory="new")
 def _take_places(data: Tensor, *, places: Any_, axis: Int) -> Tensor:
-    """Slices along an axis at fixed places."""
+    """Slices along an axis at fixed positions."""
     return kernels.index.take(data, K.index_tensor(places, data), axis)
 
 

@@ -26,11 +26,11 @@ def ps_roi_pooling(
     weights = []
     for axis in (0, 1):
         begin, length, extent = begins[axis], lengths[axis], data.shape[2 + axis]
-        cell, place = _counting(image, pooled_size, axis, 6), _counting(image, extent, 5, 6)
+        cell, position = _counting(image, pooled_size, axis, 6), _counting(image, extent, 5, 6)
         step = length / pooled_size
         first = F.floor(F.broadcast_add(F.broadcast_mul(step, cell), begin))
         end = F.ceil(F.broadcast_add(F.broadcast_mul(step, cell + 1), begin))
-        inside = F.broadcast_greater_equal(place, first) * F.broadcast_lesser(place, end)
+        inside = F.broadcast_greater_equal(position, first) * F.broadcast_lesser(position, end)
         weights.append(_mean(inside, F.sum(inside, axis=5, keepdims=True)))
     return _pool(data, image, weights, 1, output_dim, pooled_size, group)
 
@@ -78,7 +78,7 @@ def deformable_ps_roi_pooling(
 
 
 # ----------------------------------------------------------------------------------------------
-# Arrays of six axes: row and column of the cell, class, region, sample, place in the data.
+# Arrays of six axes: row and column of the cell, class, region, sample, position in the data.
 
 
 def _regions(
@@ -115,18 +115,18 @@ def _mean(total: Value, count: Value) -> Value:
 
 
 def _pool(data: Value, image: Value, weights: list[Value], classes: int, dim: int, pooled: int, group: int) -> Value:
-    """The means with weights of rows and of columns, which have the last axis for the place."""
+    """The means with weights of rows and of columns, which have the last axis for the position."""
     batch, _, *size = data.shape
-    regions, each, places = image.shape[3], dim // classes, size[0] * size[1]
+    regions, each, positions = image.shape[3], dim // classes, size[0] * size[1]
     own = F.broadcast_equal(image, _counting(image, batch, 4, 6))
     area = F.broadcast_mul(F.Reshape(weights[0], shape=(0, 0, 0, 0, -1, 1)), weights[1])  # rows x columns
-    area = F.Reshape(area, shape=(0, 0, 0, 0, 1, places))
-    area = F.Reshape(F.broadcast_mul(own, area), shape=(-1, regions, batch * places))
-    parts = F.transpose(F.Reshape(data, shape=(batch, classes, each, group, group, places)), axes=(3, 4, 1, 0, 5, 2))
+    area = F.Reshape(area, shape=(0, 0, 0, 0, 1, positions))
+    area = F.Reshape(F.broadcast_mul(own, area), shape=(-1, regions, batch * positions))
+    parts = F.transpose(F.Reshape(data, shape=(batch, classes, each, group, group, positions)), axes=(3, 4, 1, 0, 5, 2))
     if group != pooled:
         for axis in (0, 1):
             parts = F.take(parts, _shares(image, pooled, group), axis=axis)
-    parts = F.Reshape(parts, shape=(pooled * pooled * classes, batch * places, each))
+    parts = F.Reshape(parts, shape=(pooled * pooled * classes, batch * positions, each))
     cells = F.batch_dot(F.Cast(area, dtype=dtype_name(data.dtype)), parts)
     cells = F.transpose(F.Reshape(cells, shape=(pooled, pooled, classes, regions, each)), axes=(3, 2, 4, 0, 1))
     return F.Reshape(cells, shape=(regions, dim, pooled, pooled))

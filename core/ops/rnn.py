@@ -149,11 +149,15 @@ def _stepwise(
             data = F.Dropout(data, p=p, mode="always")
         outputs = []
         for direction in range(directions):
-            place = layer * directions + direction
-            h = F.squeeze(F.slice_axis(state, axis=0, begin=place, end=place + 1), axis=0)
-            c = None if cell is None else F.squeeze(F.slice_axis(cell, axis=0, begin=place, end=place + 1), axis=0)
+            position = layer * directions + direction
+            h = F.squeeze(F.slice_axis(state, axis=0, begin=position, end=position + 1), axis=0)
+            c = (
+                None
+                if cell is None
+                else F.squeeze(F.slice_axis(cell, axis=0, begin=position, end=position + 1), axis=0)
+            )
             x = _turned(data, lengths) if direction else data
-            y, h, c = _one_direction(x, h, c, weights[place], steps, lengths, mode, clip)
+            y, h, c = _one_direction(x, h, c, weights[position], steps, lengths, mode, clip)
             outputs.append(_turned(y, lengths) if direction else y)
             last_states.append(h)
             last_cells.append(c)

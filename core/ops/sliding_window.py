@@ -15,11 +15,11 @@ from core.ops.values import Tensor, Value
 
 @operator("_sliding_window", outputs=2, memory="new")
 def _sliding_window(data: Tensor, dilation: Tensor, *, w: Int, symmetric: Bool) -> Tensor | tuple[Tensor, ...]:
-    """What each place of data (batch, places, heads, ...) sees: rows of (places x heads), int64,
+    """What each position of data (batch, positions, heads, ...) sees: rows of (positions x heads), int64,
     and 1 where there are such, else 0.
 
-    Both (places, heads, window), the second of the data's type;
-    rows that are not there are numbered like the first place.
+    Both (positions, heads, window), the second of the data's type;
+    rows that are not there are numbered like the first position.
     """
     length, heads = data.shape[1:3]
     expect_shape("sliding window attention", "a dilation", dilation, (heads,))
@@ -30,14 +30,16 @@ def _sliding_window(data: Tensor, dilation: Tensor, *, w: Int, symmetric: Bool) 
     times, add = F.broadcast_mul.forward, F.broadcast_add.forward
     steps = along(range(-w, w + 1 if symmetric else 1), (1, 1, -1))
     apart = kernels.shape.reshape(kernels.cast(dilation, "int64"), (1, heads, 1))
-    place = add(along(range(length), (-1, 1, 1)), times(steps, apart))
-    inside = times(F._greater_equal_scalar.forward(place, scalar=0), F._lesser_scalar.forward(place, scalar=length))
-    rows = add(F._mul_scalar.forward(times(place, inside), scalar=heads), along(range(heads), (1, -1, 1)))
+    position = add(along(range(length), (-1, 1, 1)), times(steps, apart))
+    inside = times(
+        F._greater_equal_scalar.forward(position, scalar=0), F._lesser_scalar.forward(position, scalar=length)
+    )
+    rows = add(F._mul_scalar.forward(times(position, inside), scalar=heads), along(range(heads), (1, -1, 1)))
     return rows, kernels.cast(inside, kernels.dtype_name(data))
 
 
 def _seen(data: Value, dilation: Value, w: int, symmetric: bool) -> tuple[Value, Value]:
-    """The data of the places that each place sees, (batch, places, heads, window, width), and which of these exist."""
+    """The data of the positions that each position sees, (batch, positions, heads, window, width), and which of these exist."""
     batch, length, heads, width = data.shape
     rows, inside = F._sliding_window(data, dilation, w=w, symmetric=symmetric)
     flat = F._reshape_to(data, shape=(batch, length * heads, width))
@@ -63,8 +65,8 @@ def sldwin_atten_mask_like(score: Value, dilation: Value, valid_length: Value, *
     limit = F._reshape_to(F.Cast(valid_length, dtype="int64") * heads, shape=(batch, 1, 1, 1))
     own, _ = F._sliding_window(score, dilation, w=0, symmetric=False)
     mask = inside
-    for place in (rows, own):  # rows below the limit are of places below the length, for every head
-        below = F.broadcast_lesser(F.expand_dims(place, axis=0), limit)
+    for numbers in (rows, own):  # rows below the limit are of positions below the length, for every head
+        below = F.broadcast_lesser(F.expand_dims(numbers, axis=0), limit)
         mask = F.broadcast_mul(mask, F.Cast(below, dtype=score.dtype))
     return mask
 

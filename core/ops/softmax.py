@@ -21,13 +21,13 @@ from core.ops.values import Attrs, Gradients, Input, Namespace, Node, Tensor, Va
 @operator("_softmax", memory="new")
 def _softmax(data: Tensor, *, axis: Int) -> Tensor:
     """exp(x) / sum(exp(x)) along an axis."""
-    return kernels.softmax.softmax(data, normal_axis(axis, data.dim() or 1, "softmax"))
+    return kernels.softmax.softmax(data, _axis_of(axis, data.dim()))
 
 
 @operator("_onednn_softmax", memory="new")
 def _onednn_softmax(data: Tensor, *, axis: Int = -1) -> Tensor:
     """The softmax of networks on codes: rounded as MXNet's, where oneDNN computed it, to the last bit."""
-    return kernels.softmax.onednn_softmax(data, _place(axis, data.dim()))
+    return kernels.softmax.onednn_softmax(data, _axis_of(axis, data.dim()))
 
 
 @gradient(_softmax)
@@ -38,8 +38,8 @@ def _softmax_gradient(head: Value, out: Value, attrs: Namespace) -> Gradients:
 
 @operator("_softmax_grad", memory="new", input_dtypes={"length": "int32"})
 def _softmax_grad(head: Tensor, out: Tensor, length: Tensor | None = None, *, axis: Int) -> Tensor:
-    """(head - sum(head * out)) * out; the sum is over `length` places."""
-    return kernels.softmax.softmax_grad(head, out, _place(axis, out.dim()), length)
+    """(head - sum(head * out)) * out; the sum is over `length` positions."""
+    return kernels.softmax.softmax_grad(head, out, _axis_of(axis, out.dim()), length)
 
 
 @decompose(_softmax_grad)
@@ -50,7 +50,7 @@ def _softmax_grad_decompose(head: Value, out: Value, length: Value | None = None
 @operator("_log_softmax", memory="new")
 def _log_softmax(data: Tensor, *, axis: Int) -> Tensor:
     """x - log(sum(exp(x))) along an axis."""
-    return kernels.softmax.log_softmax(data, normal_axis(axis, data.dim() or 1, "softmax"))
+    return kernels.softmax.log_softmax(data, _axis_of(axis, data.dim()))
 
 
 @gradient(_log_softmax)
@@ -61,7 +61,7 @@ def _log_softmax_gradient(head: Value, out: Value, attrs: Namespace) -> Gradient
 @operator("_log_softmax_grad", memory="new")
 def _log_softmax_grad(head: Tensor, out: Tensor, *, axis: Int) -> Tensor:
     """head - exp(out) * sum(head)."""
-    return kernels.softmax.log_softmax_grad(head, out, _place(axis, out.dim()))
+    return kernels.softmax.log_softmax_grad(head, out, _axis_of(axis, out.dim()))
 
 
 @decompose(_log_softmax_grad)
@@ -71,7 +71,7 @@ def _log_softmax_grad_decompose(head: Value, out: Value, *, axis: int) -> Value:
 
 @operator("_masked_softmax", memory="new", input_dtypes={"length": "int32"})
 def _masked_softmax(data: Tensor, length: Tensor, *, axis: Int) -> Tensor:
-    """The softmax of the first `length` places; 0 elsewhere."""
+    """The softmax of the first `length` positions; 0 elsewhere."""
     axis = normal_axis(axis, data.dim(), "softmax with lengths")
     expect_shape("softmax", "an array of lengths", length, (*data.shape[:axis], *data.shape[axis + 1 :]))
     return kernels.softmax.masked_softmax(data, length, axis)
@@ -82,7 +82,7 @@ def _masked_softmax_gradient(head: Value, out: Value, length: Value, attrs: Name
     return [F._softmax_grad.typed(head, out, length, axis=attrs.axis), None]
 
 
-def _place(axis: int, ndim: int) -> int:
+def _axis_of(axis: int, ndim: int) -> int:
     """The axis counted from the front; a single number without axes is a row of one, as in MXNet."""
     return normal_axis(axis, max(ndim, 1), "softmax")
 
@@ -91,7 +91,7 @@ def _prepared(data: Value, temperature: float | None, axis: int, dtype: str | No
     """The data of a softmax; in the type that was asked for if that is wider and sums are to be
     safe (as in MXNet, else after).
     """
-    _place(axis, data.ndim)
+    _axis_of(axis, data.ndim)
     if dtype is not None and accumulates_safely() and _WIDTH.get(dtype, 0) > _WIDTH.get(dtype_name(data.dtype), 0):
         data = F.Cast(data, dtype=dtype)
     return data if temperature in (None, 1.0) else data / temperature

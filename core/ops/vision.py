@@ -35,25 +35,25 @@ def _roi_pooling_gradient(head: Value, out1: Value, data_shape: tuple[int, ...])
 
 
 @operator("_roi_pooling_grad")
-def _roi_pooling_grad(head: Tensor, places: Tensor, *, shape: Shape) -> Tensor:
-    """The head added up at the places of the maxima."""
-    return K.roi_pool_grad(head, places, shape)
+def _roi_pooling_grad(head: Tensor, positions: Tensor, *, shape: Shape) -> Tensor:
+    """The head added up at the positions of the maxima."""
+    return K.roi_pool_grad(head, positions, shape)
 
 
 @gradient(_roi_pooling_grad)
-def _roi_pooling_grad_gradient(head1: Value, places: Value) -> Gradients:
-    return [F._roi_pooling_gather(head1, places), None]
+def _roi_pooling_grad_gradient(head1: Value, positions: Value) -> Gradients:
+    return [F._roi_pooling_gather(head1, positions), None]
 
 
 @operator("_roi_pooling_gather")
-def _roi_pooling_gather(data: Tensor, places: Tensor) -> Tensor:
+def _roi_pooling_gather(data: Tensor, positions: Tensor) -> Tensor:
     """The elements that region pooling chose."""
-    return K.roi_pool_gather(data, places)
+    return K.roi_pool_gather(data, positions)
 
 
 @gradient(_roi_pooling_gather)
-def _roi_pooling_gather_gradient(head: Value, places: Value, data_shape: tuple[int, ...]) -> Gradients:
-    return [F._roi_pooling_grad(head, places, shape=data_shape), None]
+def _roi_pooling_gather_gradient(head: Value, positions: Value, data_shape: tuple[int, ...]) -> Gradients:
+    return [F._roi_pooling_grad(head, positions, shape=data_shape), None]
 
 
 @operator("_contrib_ROIAlign")
@@ -171,16 +171,16 @@ def _bilinear_sampler_grad_decompose(head: Value, data: Value, grid: Value) -> S
 def _sampled(data: Value, grid: Value) -> Value:
     """The sampler as an expression over other operators, which second derivatives differentiate: products with hats."""
     batch, channels, height, width = data.shape
-    places = math.prod(grid.shape[2:])
+    positions = math.prod(grid.shape[2:])
     hats = []
     for axis, extent in enumerate((width, height)):
-        at = F._reshape_to(F.slice_axis(grid, axis=1, begin=axis, end=axis + 1), shape=(batch, places, 1))
+        at = F._reshape_to(F.slice_axis(grid, axis=1, begin=axis, end=axis + 1), shape=(batch, positions, 1))
         pixels = F.Cast(F._arange_like(data, length=extent), dtype=dtype_name(data.dtype))
         away = F.broadcast_sub((at + 1) * (0.5 * (extent - 1)), F._reshape_to(pixels, shape=(1, 1, extent)))
         hats.append(F.relu(1 - F.abs(away)))
     seen = F.batch_dot(F._reshape_to(data, shape=(batch, channels * height, width)), hats[0], transpose_b=True)
-    seen = F._reshape_to(seen, shape=(batch, channels, height, places))
-    rows = F._reshape_to(F.swapaxes(hats[1], dim1=1, dim2=2), shape=(batch, 1, height, places))
+    seen = F._reshape_to(seen, shape=(batch, channels, height, positions))
+    rows = F._reshape_to(F.swapaxes(hats[1], dim1=1, dim2=2), shape=(batch, 1, height, positions))
     return F._reshape_to(F.sum(F.broadcast_mul(seen, rows), axis=2), shape=(batch, channels, *grid.shape[2:]))
 
 
@@ -200,9 +200,9 @@ def grid_generator(
         x, y = _centres(data, height, width)
         if data.shape[1:] != (6,):
             raise MXNetError(f"GridGenerator(affine) takes data (N, 6), given the shape {data.shape}")
-        places = F.stack(x, y, F.ones_like(x), axis=0)
+        positions = F.stack(x, y, F.ones_like(x), axis=0)
         matrix = F.Reshape(data, shape=(-1, 3))
-        return F.Reshape(F.dot(matrix, places), shape=(-1, 2, height, width))
+        return F.Reshape(F.dot(matrix, positions), shape=(-1, 2, height, width))
     if data.ndim != 4 or data.shape[1] != 2:
         raise MXNetError(f"GridGenerator(warp) takes data (N, 2, H, W), given the shape {data.shape}")
     height, width = data.shape[2:]
@@ -214,9 +214,9 @@ def grid_generator(
 
 def _centres(data: Value, height: int, width: int) -> tuple[Value, ...]:
     """x and y of the pixels of an image, row by row, from -1 to 1."""
-    place = F._arange_like(data, length=height * width)
-    row = F.floor(place / float(width))
-    column = place - row * float(width)
+    position = F._arange_like(data, length=height * width)
+    row = F.floor(position / float(width))
+    column = position - row * float(width)
     kind = dtype_name(data.dtype)
     return tuple(F.Cast(p * (2.0 / max(n - 1, 1)) - 1.0, dtype=kind) for p, n in ((column, width), (row, height)))
 
@@ -239,7 +239,7 @@ def correlation(
     """Correlation of patches of two maps (N, C, H, W): a channel for each displacement (Fischer et al., 2015).
 
     The mean over channels and a kernel_size square of the products (is_multiply) or absolute differences of data1 and
-    data2 displaced by up to max_displacement in steps of stride2, at every stride1-th place.
+    data2 displaced by up to max_displacement in steps of stride2, at every stride1-th position.
     """
     if kernel_size % 2 == 0:
         raise MXNetError(f"Correlation: kernel_size={kernel_size} does not fit; an odd number is accepted")
@@ -265,7 +265,7 @@ def _patches(shape: tuple[int, ...], size: int, reach: int, stride: int, pad: in
 def _correlation(
     data1: Tensor, data2: Tensor, *, size: Int, reach: Int, stride: Int, step: Int, pad: Int, multiply: Bool
 ) -> Tensor:
-    """Correlation of patches of `size` that begin every `stride` places, displaced by up to `reach` places."""
+    """Correlation of patches of `size` that begin every `stride` positions, displaced by up to `reach` positions."""
     return kernels.correlation.correlate(data1, data2, size, reach, stride, step, pad, multiply)
 
 

@@ -60,13 +60,13 @@ class BucketSentenceIter(DataIter):
             raise ValueError(f"no length fills a batch of {batch_size}: give buckets, or a smaller batch_size")
         rows, left_out = [[] for _ in self.buckets], 0
         for sentence in sentences:
-            place = bisect.bisect_left(self.buckets, len(sentence))
-            if place == len(self.buckets):
+            bucket = bisect.bisect_left(self.buckets, len(sentence))
+            if bucket == len(self.buckets):
                 left_out += 1
                 continue
-            row = np.full((self.buckets[place],), invalid_label, dtype=dtype)
+            row = np.full((self.buckets[bucket],), invalid_label, dtype=dtype)
             row[: len(sentence)] = sentence
-            rows[place].append(row)
+            rows[bucket].append(row)
         if left_out:
             logging.warning(
                 "%d sentences are longer than the largest bucket, %d, and left out", left_out, self.buckets[-1]
