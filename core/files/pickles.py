@@ -58,12 +58,9 @@ def read_pickle(path: str | os.PathLike, builders: Builders | None = None, inert
 
 
 def load_pickle(
-    data: bytes,
-    name: str = "<buffer>",
-    builders: Builders | None = None,
-    inert: str = r"(?!)",
+    data: bytes, name: str = "<buffer>", builders: Builders | None = None, inert: str = r"(?!)",
     persistent: Callable | None = None,
-):
+):  # fmt: skip
     """The object that the pickle `data` describes: None, numbers, strings, containers, NumPy arrays, `Instance`s.
 
     `builders` adds constructors by qualified name to those known here; names that match the regular expression

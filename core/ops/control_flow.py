@@ -38,12 +38,9 @@ def while_loop(
 
 @operator("_cond", outputs=_outputs, subgraphs=3)
 def cond(
-    *data: Tensor,
-    num_outputs: Int,
-    cond_input_locs: Shape = (),
-    then_input_locs: Shape = (),
+    *data: Tensor, num_outputs: Int, cond_input_locs: Shape = (), then_input_locs: Shape = (),
     else_input_locs: Shape = (),
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Runs one of two subgraphs as a third one tells; the `locs` are positions among the inputs of the node."""
     _refuse("_cond")
 

@@ -20,11 +20,9 @@ IMPOSSIBLE = -1e30
 
 
 @composite(
-    "CTCLoss",
-    aliases=("ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"),
-    numbered=True,
+    "CTCLoss", aliases=("ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"), numbered=True,
     when={"data_lengths": ("use_data_lengths", True), "label_lengths": ("use_label_lengths", True)},
-)
+)  # fmt: skip
 def ctc_loss(
     data: Value, label: Value, data_lengths: Value | None = None, label_lengths: Value | None = None, *,
     use_data_lengths: Bool = False, use_label_lengths: Bool = False,

@@ -154,11 +154,9 @@ def _dot_storage(stypes: Sequence[str], attrs: Attrs) -> str:
 
 
 @operator(
-    "dot",
-    memory="new",
-    storage=Told(_dot_storage),
+    "dot", memory="new", storage=Told(_dot_storage),
     row_gradient=lambda stypes, attrs: stypes[0] == "csr" and not attrs["transpose_a"],
-)
+)  # fmt: skip
 def dot(
     lhs: Tensor, rhs: Tensor, *, transpose_a: Bool = False, transpose_b: Bool = False, forward_stype: OptStr = None
 ) -> Tensor:

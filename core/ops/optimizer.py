@@ -274,12 +274,9 @@ def _enter_multi(name: str, states: int, master: bool, preloaded: bool) -> None:
     if preloaded:
 
         def of_arrays(
-            *data: Tensor,
-            num_weights: Int = 1,
-            momentum: Float = 0.0,
-            rescale_grad: Float = 1.0,
+            *data: Tensor, num_weights: Int = 1, momentum: Float = 0.0, rescale_grad: Float = 1.0,
             clip_gradient: Float = -1.0,
-        ) -> Any:
+        ) -> Any:  # fmt: skip
             lrs, wds = (kernels.shape.numbers(d) if not d.is_meta else [0.0] * num_weights for d in data[-2:])
             return run(data[:-2], num_weights, lrs, wds, momentum, rescale_grad, clip_gradient)
 
@@ -376,28 +373,6 @@ def all_finite(data: Tensor, *, init_output: Bool = True, into: Tensor | None = 
     return multi_all_finite.forward(data, num_arrays=1, init_output=init_output, into=into)
 
 
-def _lamb(
-    arrays: tuple[Tensor, ...], learning_rates: tuple[float, ...], wds: tuple[float, ...], beta1: float, beta2: float,
-    epsilon: float, rescale_grad: float, lower_bound: float, upper_bound: float, clip_gradient: float,
-    bias_correction: bool, step_count: tuple[int, ...], width: int, master: bool,
-) -> tuple[Tensor, ...]:  # fmt: skip
-    out = []
-    for i in range(len(arrays) // width):
-        weight, grad, mean, var = arrays[i * width : i * width + 4]
-        _alike("multi_lamb_update", arrays[i * width : (i + 1) * width], 2 if master else None)
-        w32 = arrays[i * width + 4] if master else None
-        source = weight if w32 is None else w32
-        update = K.lamb_phase1(
-            source, grad, mean, var, step_count[i], wds[i], beta1, beta2, epsilon, bias_correction, rescale_grad,
-            clip_gradient,
-        )  # fmt: skip
-        weight = COPY(weight)
-        r1, r2 = (kernels.reduce.norm(x, 2, tuple(range(x.dim())), False) for x in (source, update))
-        K.lamb_phase2_(weight, update, r1, r2, learning_rates[i], lower_bound, upper_bound, w32=w32)
-        out.append(weight)
-    return tuple(out)
-
-
 for _master in (False, True):
 
     def _multi_lamb(
@@ -407,10 +382,19 @@ for _master in (False, True):
         _master: bool = _master,
     ) -> tuple[Tensor, ...]:  # fmt: skip
         """One step of LAMB for several weights; arrays come interleaved."""
-        return _lamb(
-            data, learning_rates, wds, beta1, beta2, epsilon, rescale_grad, lower_bound, upper_bound, clip_gradient,
-            bias_correction, step_count, 4 + _master, _master,
-        )  # fmt: skip
+        width, out = 4 + _master, []
+        how = beta1, beta2, epsilon, bias_correction, rescale_grad, clip_gradient
+        for i in range(len(data) // width):
+            arrays = data[i * width : (i + 1) * width]
+            _alike("multi_lamb_update", arrays, 2 if _master else None)
+            weight, grad, mean, var, *master = arrays
+            source, copy = (master[0], master[0]) if master else (weight, None)
+            update = K.lamb_phase1(source, grad, mean, var, step_count[i], wds[i], *how)
+            weight = COPY(weight)
+            r1, r2 = (kernels.reduce.norm(x, 2, tuple(range(x.dim())), False) for x in (source, update))
+            K.lamb_phase2_(weight, update, r1, r2, learning_rates[i], lower_bound, upper_bound, w32=copy)
+            out.append(weight)
+        return tuple(out)
 
     _name = f"_multi_{'mp_' if _master else ''}lamb_update"
     _op = operator(_name, outputs=lambda attrs: attrs["num_tensors"], mutates=("data",), memory="new")(_multi_lamb)

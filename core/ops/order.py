@@ -44,11 +44,9 @@ def argsort(data: Tensor, *, axis: OptInt = -1, is_ascend: Bool = True, dtype: I
 
 
 @operator(
-    "topk",
-    outputs=lambda attrs: 2 if attrs["ret_typ"] == "both" else 1,
-    unnamed=True,
+    "topk", outputs=lambda attrs: 2 if attrs["ret_typ"] == "both" else 1, unnamed=True,
     numbered=lambda attrs: attrs["ret_typ"] == "value",
-)
+)  # fmt: skip
 def topk(
     data: Tensor, *, axis: OptInt = -1, k: Int = 1,
     ret_typ: Annotated[str, Choice("value", "indices", "mask", "both")] = "indices", is_ascend: Bool = False,

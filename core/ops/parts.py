@@ -314,12 +314,9 @@ def identity_like(lhs: Value, rhs: Value) -> Value:
 
 @composite("Pad", aliases=("pad",), real=True)
 def pad_space(
-    data: Value,
-    *,
-    mode: Annotated[str, Choice("constant", "edge", "reflect")],
-    pad_width: Shape,
+    data: Value, *, mode: Annotated[str, Choice("constant", "edge", "reflect")], pad_width: Shape,
     constant_value: Float = 0.0,
-) -> Value:
+) -> Value:  # fmt: skip
     """Positions added around space, the axes behind batch and channels: a constant, the edge, or its reflection."""
     if data.ndim not in (4, 5) or any(pad_width[:4]):
         raise MXNetError(
@@ -330,12 +327,9 @@ def pad_space(
 
 @operator("_pad", memory="new")
 def pad(
-    data: Tensor,
-    *,
-    mode: Annotated[str, Choice("constant", "edge", "reflect")],
-    pad_width: Shape,
+    data: Tensor, *, mode: Annotated[str, Choice("constant", "edge", "reflect")], pad_width: Shape,
     constant_value: Float = 0.0,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Positions added around the data: a constant, the edge, or its reflection."""
     if len(pad_width) != 2 * data.dim():
         raise MXNetError(f"pad: pad_width needs {2 * data.dim()} numbers for {data.dim()} axes, given {len(pad_width)}")

@@ -244,12 +244,9 @@ def quantized_pooling(
 
 @composite("_contrib_quantized_act", outputs=3, names=OF_CODES, input_dtypes=INPUTS)
 def quantized_act(
-    data: Value,
-    min_data: Value,
-    max_data: Value,
-    *,
+    data: Value, min_data: Value, max_data: Value, *,
     act_type: Annotated[str, Choice("relu", "sigmoid", "softrelu", "softsign", "tanh")],
-) -> Sequence[Value]:
+) -> Sequence[Value]:  # fmt: skip
     """A rectifier on codes, in the same range."""
     if act_type != "relu":
         raise MXNetError(f"quantized_act: act_type {act_type!r} does not fit; 'relu' is accepted")
@@ -297,11 +294,9 @@ def quantized_elemwise_add(
 
 
 @composite(
-    "_contrib_quantized_elemwise_mul",
-    outputs=lambda attrs: 1 if attrs["enable_float_output"] else 3,
-    names=OF_CODES,
+    "_contrib_quantized_elemwise_mul", outputs=lambda attrs: 1 if attrs["enable_float_output"] else 3, names=OF_CODES,
     input_dtypes=INPUTS,
-)
+)  # fmt: skip
 def quantized_elemwise_mul(
     lhs: Value, rhs: Value, lhs_min: Value, lhs_max: Value, rhs_min: Value, rhs_max: Value, *,
     min_calib_range: OptFloat = None, max_calib_range: OptFloat = None, enable_float_output: Bool = False,

@@ -143,11 +143,9 @@ def _multinomial(data: Tensor, *, count: Int, dtype: DType = "int32", key: int |
 
 
 @composite(
-    "_sample_multinomial",
-    aliases=("sample_multinomial",),
-    outputs=lambda attrs: 1 + bool(attrs["get_prob"]),
+    "_sample_multinomial", aliases=("sample_multinomial",), outputs=lambda attrs: 1 + bool(attrs["get_prob"]),
     unnamed=True,
-)
+)  # fmt: skip
 def sample_multinomial(
     data: Value, *, shape: Shape = (), get_prob: Bool = False, dtype: DType = "int32"
 ) -> Value | Sequence[Value]:

@@ -413,11 +413,9 @@ def _adaptive_avg_pooling_grad_gradient(head1: Value, head_shape: tuple[int, ...
 
 
 @composite(
-    "UpSampling",
-    real=True,
-    appends=lambda attrs: ("weight",) if attrs["sample_type"] == "bilinear" else (),
+    "UpSampling", real=True, appends=lambda attrs: ("weight",) if attrs["sample_type"] == "bilinear" else (),
     initial={"weight": '["bilinear", {}]'},
-)
+)  # fmt: skip
 def up_sampling(
     *data: Value, scale: Positive, num_filter: Int = 0, sample_type: Annotated[str, Choice("nearest", "bilinear")],
     multi_input_mode: Annotated[str, Choice("concat", "sum")] = "concat", num_args: Int = 1, workspace: Int = 512,

@@ -31,11 +31,9 @@ def conv(
     """
     y = _convolved(x, w, b, stride, dilate, pad, groups)
     fits(
-        residual is None or residual.shape == y.shape,
-        "what is added to a convolution",
-        y,
+        residual is None or residual.shape == y.shape, "what is added to a convolution", y,
         *() if residual is None else (residual,),
-    )
+    )  # fmt: skip
     return y
 
 

@@ -41,11 +41,9 @@ def linear(
     fits(b is None or tuple(b.shape) == (w.shape[0],), "the bias of a linear layer", w, *() if b is None else (b,))
     y = empty((*x.shape[:-1], w.shape[0]), x.dtype)
     fits(
-        residual is None or residual.shape == y.shape,
-        "what is added to a linear layer",
-        y,
+        residual is None or residual.shape == y.shape, "what is added to a linear layer", y,
         *() if residual is None else (residual,),
-    )
+    )  # fmt: skip
     return y
 
 
