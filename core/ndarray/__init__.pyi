@@ -1735,7 +1735,7 @@ def one_hot(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:
-    """A new last axis of length depth that is on_value at the index; out of range there is no hot place."""
+    """A new last axis of length depth that is on_value at the index; out of range there is no hot position."""
 
 def ones_like(data: NDArray | None = None, out: NDArray | None = None, name: str | None = None) -> NDArray:
     """Ones of the shape and type of the data."""

@@ -12,8 +12,8 @@ import numpy as onp
 from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.numpy.multiarray import _as_array, _into, _make, array, ndarray
+from core.ops import parts as _parts
 from core.ops.attributes import shape_of
-from core.ops.parts import source_places
 from core.ops.registry import F
 from core.ops.shape import normal_axes, normal_axis
 from core.util import default_float, is_np_default_dtype, require
@@ -253,7 +253,7 @@ def pad(x, pad_width, mode="constant", **kwargs):
         if x.shape[axis] == 0:
             raise ValueError(f"pad: axis {axis} is empty; mode 'constant' alone adds elements to it, given {mode!r}")
         if copies:
-            x = F._take_places(x, places=source_places(x.shape[axis], lo, hi, mode), axis=axis)
+            x = F._take_places(x, places=_parts.source_places(x.shape[axis], lo, hi, mode), axis=axis)
             continue
         extreme = (F._np_max if mode == "maximum" else F._np_min)(x, axis=(axis,), keepdims=True)
         parts = [F._take_places(extreme, places=(0,) * w, axis=axis) for w in (lo, hi)]

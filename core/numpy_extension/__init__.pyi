@@ -1726,7 +1726,7 @@ def one_hot(
     out: ndarray | None = None,
     name: str | None = None,
 ) -> ndarray:
-    """A new last axis of length depth that is on_value at the index; out of range there is no hot place."""
+    """A new last axis of length depth that is on_value at the index; out of range there is no hot position."""
 
 def ones_like(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
     """Ones of the shape and type of the data."""

@@ -1711,7 +1711,7 @@ def one_hot(
     out: Symbol | None = None,
     name: str | None = None,
 ) -> Symbol:
-    """A new last axis of length depth that is on_value at the index; out of range there is no hot place."""
+    """A new last axis of length depth that is on_value at the index; out of range there is no hot position."""
 
 def ones_like(data: Symbol | None = None, out: Symbol | None = None, name: str | None = None) -> Symbol:
     """Ones of the shape and type of the data."""
