@@ -142,7 +142,7 @@ def _expression(data: Value, label: Value, count: Value, last: Value | None, bla
     return F.where(enough, loss, F.zeros_like(loss))
 
 
-def _like(x: Value | None, data: Value | None) -> Value:
+def _like(x: Value | None, data: Value) -> Value:
     return F.Cast(x, dtype=dtype_name(data.dtype))
 
 
