@@ -196,6 +196,7 @@ class Stream:
         mine = {"epoch": self.epoch, "ended": self._ended, "files": self._known | self._progress}
         tables = [mine]
         if communication.size() > 1:
+            communication.start()
             tables = [json.loads(text) for text in communication.texts("positions of a stream", json.dumps(mine))]
         if all(table["ended"] for table in tables):
             return {"epoch": self.epoch + 1, "files": {}}

@@ -3,6 +3,7 @@
 import collections
 import csv
 import io
+import itertools
 import json
 import tarfile
 
@@ -13,6 +14,7 @@ from core.base import MXNetError
 from core.files.reader import DamagedFile
 from core.kernels import communication
 from gluon.data import Mixture, Stream
+from tests.support import ranks
 
 
 @pytest.fixture
@@ -30,6 +32,7 @@ def as_process(monkeypatch):
 def texts_of(streams, monkeypatch):
     """`Stream.state` of all processes."""
     tables = []
+    monkeypatch.setattr(communication, "start", lambda: None)
     monkeypatch.setattr(communication, "size", lambda: len(streams))
     monkeypatch.setattr(communication, "texts", lambda what, text: tables.append(text) or [text])
     for stream in streams:
@@ -40,23 +43,72 @@ def texts_of(streams, monkeypatch):
     return json.loads(json.dumps(states[0]))
 
 
+def write_lines(path, numbers):
+    path.write_text("".join(f"{n}\n" for n in numbers))
+
+
+def write_table(path, numbers):
+    path.write_text("".join(f"{line}\n" for line in ["n", *numbers]))
+
+
+def write_records(path, numbers):
+    record = recordio.MXRecordIO(str(path), "w")
+    for n in numbers:
+        record.write(b"%d" % n)
+    record.close()
+
+
+def write_archive(path, numbers):
+    with tarfile.open(path, "w") as archive:
+        for n in numbers:
+            for end in ("jpg", "cls"):
+                info = tarfile.TarInfo(f"{n}.{end}")
+                info.size = 3
+                archive.addfile(info, io.BytesIO(b"abc"))
+
+
+def write_columns(path, numbers):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.table({"n": list(numbers)}), path, row_group_size=3)
+
+
+FORMATS = {
+    "jsonl": (write_lines, int),
+    "csv": (write_table, lambda sample: int(sample["n"])),
+    "rec": (write_records, int),
+    "tar": (write_archive, lambda sample: int(sample["__key__"])),
+    "parquet": (write_columns, lambda sample: sample["n"]),
+}
+
+
+def make_files(folder, form="jsonl", begin=0):
+    """Seven files, each with one sample more than the one before; numbers tell them apart."""
+    found = [folder / f"{k}.{form}" for k in range(begin, begin + 7)]
+    for k, path in enumerate(found, begin):
+        FORMATS[form][0](path, numbers_of(k))
+    return found
+
+
+def numbers_of(k):
+    return range(1000 * k, 1000 * k + 5 + k)
+
+
 @pytest.fixture
 def files(tmp_path):
-    found = []
-    for k in range(7):
-        path = tmp_path / f"{k}.jsonl"
-        path.write_text("".join(f"{1000 * k + i}\n" for i in range(5 + k)))
-        found.append(path)
-    return found
+    return make_files(tmp_path)
 
 
 def everything(files):
     return [json.loads(line) for path in files for line in path.read_text().splitlines()]
 
 
+@pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("buffer", [1, 8])
 @pytest.mark.parametrize("sizes", [[3, 2, 4], [2, 3], [1, 5, 1]])
-def test_each_sample_is_seen_once_whoever_goes_on(files, as_process, monkeypatch, buffer, sizes):
+def test_each_sample_is_seen_once_whoever_goes_on(tmp_path, as_process, monkeypatch, form, buffer, sizes):
+    files, number = make_files(tmp_path, form), FORMATS[form][1]
     seen, state = collections.Counter(), None
     for turn, size in enumerate(sizes):
         streams = [as_process(rank, size, files, seed=3, buffer=buffer) for rank in range(size)]
@@ -68,10 +120,10 @@ def test_each_sample_is_seen_once_whoever_goes_on(files, as_process, monkeypatch
                 sample = next(samples, None)
                 if sample is None:
                     break
-                seen[sample] += 1
+                seen[number(sample)] += 1
         if turn < len(sizes) - 1:
             state = texts_of(streams, monkeypatch)
-    assert seen == collections.Counter(everything(files))
+    assert seen == collections.Counter(n for k in range(7) for n in numbers_of(k))
 
 
 def test_workers_share_the_part_of_a_process(files, as_process):
@@ -102,6 +154,25 @@ def test_a_mixture_draws_by_weights_and_resumes(tmp_path):
     other = make()
     other.load_state(json.loads(json.dumps(mixture.state())))
     assert sorted(seen + list(other)) == [*range(400), *range(1000, 1400)]
+
+
+def mixed(rank, parts, state, count):
+    """What a process takes of a mixture, at most `count` samples, and where all are then."""
+    mixture = Mixture([Stream(part, seed=k, buffer=4) for k, part in enumerate(parts)], [3, 1])
+    if state is not None:
+        mixture.load_state(state)
+    return list(itertools.islice(mixture, count)), mixture.state()
+
+
+def test_other_processes_go_on_with_a_mixture(tmp_path):
+    parts, seen, state = [make_files(tmp_path), make_files(tmp_path, begin=7)], [], None
+    for size, count in ((3, 9), (2, 20), (4, 1000)):
+        results = ranks.run(size, mixed, parts, state, count)
+        assert not [found for found in results if isinstance(found, str)]
+        seen += [n for own, _ in results for n in own]
+        state = json.loads(json.dumps(results[0][1]))
+        assert all(json.loads(json.dumps(other)) == state for _, other in results)
+    assert sorted(seen) == [n for k in range(14) for n in numbers_of(k)]
 
 
 def test_formats(tmp_path):
