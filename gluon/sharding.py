@@ -13,7 +13,9 @@ from core.kernels import communication
 from core.kvstore import slices
 from core.kvstore.sharded import Row, Shards, Unit
 from core.optimizer.optimizer import Optimizer
+from core.symbol import Symbol
 from gluon.block import Block
+from gluon.block.operators import leaves
 from gluon.parameter import Parameter
 
 # Bytes of a unit in stages 1 and 2, in which it need not be a layer.
@@ -128,7 +130,8 @@ def _watch(block: Block, shards: Shards, unit_of: dict[int, Unit]) -> None:
     own, below, using = units([block]), units(_walk(block)), []
 
     def before(called, inputs):
-        found = below if getattr(called, "_active", False) else own
+        composed = any(isinstance(value, Symbol) for value in leaves(inputs))  # which reads no weights
+        found = [] if composed else below if getattr(called, "_active", False) else own
         using.append((inputs, found))
         shards.use(found)
 

@@ -1,5 +1,7 @@
 """Trainers of two and three processes in the cases that are not ordinary: each ends with the same weights, or an error."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -171,16 +173,41 @@ def test_a_gradient_written_on_one_process_counts_on_all(optimizer, small_bucket
     np.testing.assert_allclose(found, weights(net), rtol=1e-5, atol=1e-6)
 
 
+def counted():
+    """How many elements each sum of gradients from now on has."""
+    sent, original = [], communication.all_reduce
+
+    @functools.wraps(original)
+    def counts(tensor, *rest, **more):
+        sent.append(tensor.numel())
+        return original(tensor, *rest, **more)
+
+    communication.all_reduce = counts
+    return sent
+
+
+def sizes_sent(rank):
+    found = []
+    for largest in (None, 0.01):
+        net, sent = network(rank), counted()
+        trainer = trainer_of(net, clip_global_norm=largest)
+        for x, y in data(3):
+            backward(net, x, y, rank)
+            trainer.step(6)
+        found.append(list(sent))
+        communication.all_reduce = communication.all_reduce.__wrapped__
+    return found
+
+
+def test_clipped_gradients_travel_once(small_buckets):
+    for plain, clipped in ranks.run(3, sizes_sent):
+        assert clipped == plain and len(plain) == 3 * 6 and sum(plain) == 3 * weights(network()).size
+
+
 def two_passes(rank):
     """As a discriminator's: a pass of another trainer writes gradients that are not stepped."""
     net = network(rank)
-    trainer = trainer_of(net)
-    sent = []
-    original = communication.all_reduce
-    communication.all_reduce = lambda tensor, *rest, **more: (
-        sent.append(tensor.numel()) or original(tensor, *rest, **more)
-    )
-    counts = []
+    trainer, sent, counts = trainer_of(net), counted(), []
     for x, y in data(4):
         backward(net, x * 100, y, rank)
         if rank == 0:

@@ -441,6 +441,40 @@ def test_memory_and_bytes_of_replicas_are_those_of_the_formula(monkeypatch):
         assert between == pytest.approx(expected.between, rel=0.01)
 
 
+def written(rank, folder):
+    """Bytes of tensors while a network is saved and exported, at most, and after that, beyond those before; weights."""
+    gc.freeze()
+    mx.random.seed(0)
+    net = nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(*[nn.Dense(WIDTH, in_units=WIDTH, use_bias=False) for _ in range(LAYERS)])
+    net.initialize(mx.init.Xavier())
+    net.hybridize()
+    net(nd.ones((2, WIDTH)))
+    gluon.Trainer(net.collect_params(), "sgd", kvstore="dist_sharded", stage=3)
+    before, most, wake = held(), [], sharded_units.Unit.wake
+
+    def looked(unit):
+        wake(unit)
+        most.append(held() - before)
+
+    sharded_units.Unit.wake = looked
+    net.save_parameters(f"{folder}/{rank}.params")
+    net.export(f"{folder}/{rank}")
+    sharded_units.Unit.wake = wake
+    return max(most), held() - before, weights(net)
+
+
+def test_files_of_whole_networks_gather_one_array_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("gluon.sharding.UNIT_BYTES", 4 * WIDTH**2)
+    for rank, (most, after, values) in enumerate(run(2, written, str(tmp_path))):
+        assert 0 < most <= 2 * 4 * WIDTH**2 and after < 4096  # of LAYERS times as many as one array
+        saved, exported = nd.load(f"{tmp_path}/{rank}.params"), nd.load(f"{tmp_path}/{rank}-0000.params")
+        for k, (name, value) in enumerate(values.items()):
+            np.testing.assert_array_equal(saved[f"{k}.weight"].asnumpy(), value)
+            np.testing.assert_array_equal(exported[f"arg:{name}"].asnumpy(), value)
+
+
 # ---------------------------------------------------------------- checkpoints
 
 
