@@ -6,9 +6,10 @@ The stages of compiling a block, one module each:
   way, and in the gradient rules on the way back, becomes a node.
 - `passes`: functions from graph to graph, most of them rules (pattern, condition, replacement) of one rewriter
   (`rewrite`). `passes.PASSES` is their order, each with the reason for its place. In prediction `batch_norm` folds
-  normalisation into convolutions, `epilogues` sums and activations into the products before them, `strides`
-  leaves out places that no convolution reads, `joins` gives concatenations that go on from one another one memory, and `packing` brings constant weights into the order of the
-  kernel; convolutions with packed weights give channels-last results, which the kernels behind keep.
+  normalisation into convolutions, `epilogues` sums and activations into the products before them, `strides` leaves out
+  places that no convolution reads, `joins` gives concatenations that go on from one another one memory, `stretches`
+  hands nodes that follow one another to a library, and `packing` brings constant weights into the order of the kernel;
+  convolutions with packed weights give channels-last results, which the kernels behind keep.
 - `plan`: the graph as a flat list of kernel calls, written out as one Python function for the forward part and one for
   the backward part.
 - `compiled`: plans by signature, and the one node that a call leaves on the tape. `shape_classes`: signatures that

@@ -160,7 +160,7 @@ def lower(node: Node) -> Step:
             return Step(_title(f"{family}.{name}", node), function, arguments, keywords, node, None, called)
     if _only_reshapes(node, result, called):
         return Step(op.name, kernels.shape.reshape, (node.inputs[0], tuple(result.shape)), {}, node)
-    return Step(op.name, op.forward, node.inputs, dict(attrs), node, None, called)
+    return Step(_title(op.name, node), op.forward, node.inputs, dict(attrs), node, None, called)
 
 
 def _title(kernel: str, node: Node) -> str:

@@ -23,6 +23,7 @@ from core.kernels.dispatch import (
     forced_backend,
     implementation,
     observe,
+    recorder,
     remembered,
     runs_triton,
     set_deterministic,

@@ -238,6 +238,15 @@ def remembered(function: Function, device: torch.device) -> Function:
     return cast(Function, replay.memoized(function, inspect.signature(function)))
 
 
+def recorder(device: torch.device) -> Any:
+    """What takes calls of kernels in order, to make one program of them (`core.kernels.cpu.stretch`); None where the
+    backend of `device` has no such library.
+    """
+    if device.type != "cpu" or runs_triton(device):
+        return None
+    return importlib.import_module("core.kernels.cpu.stretch").recorder()
+
+
 def bound(function: Function, calls: Sequence[str], given: Function, device: torch.device) -> Function:
     """A plan for `device`; where Triton serves it, bound for arguments that come often (`core.kernels.triton.bound`)."""
     if not runs_triton(device):

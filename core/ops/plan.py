@@ -129,6 +129,20 @@ def _rows(*data: Tensor, program: Any_) -> tuple[Tensor, ...]:
     return kernels.pointwise.pointwise_rows(program, data)
 
 
+@operator("_plan_stretch", outputs=lambda attrs: len(attrs["program"].results), memory="new")
+def _stretch(*tensors: Tensor, program: Any_) -> Tensor | tuple[Tensor, ...]:
+    """The results of primitives of a library, executed at one go."""
+    found: Tensor | tuple[Tensor, ...] = program(*tensors)
+    return found
+
+
+@operator("_plan_stretch_weight", memory="new")
+def _stretch_weight(weight: Tensor, *, packed: Any_) -> Tensor:
+    """A weight in the order that a primitive of a stretch likes best."""
+    found: Tensor = packed(weight)
+    return found
+
+
 # ---------------------------------------------------------------------------------------------- products
 
 

@@ -19,6 +19,7 @@ from core.graph.passes.packing import packing
 from core.graph.passes.recompute import recompute
 from core.graph.passes.recurrent import recurrent
 from core.graph.passes.shapes import shapes
+from core.graph.passes.stretches import stretches
 from core.graph.passes.strides import strides
 
 # In this order, each with why it stands where it stands.
@@ -35,6 +36,7 @@ PASSES: tuple[tuple[Callable[[Graph], Graph], str], ...] = (
     (dead_code, "behind all that leave nodes to nobody, and before parts of the graph are put in front"),
     (strides, "behind dead code: nobody else reads what is left out; before packing, which asks for strides"),
     (constants, "behind dead code: what nobody needs is not computed early"),
+    (stretches, "behind constants: weights that are made early have their order for a library; what is left is packed"),
     (packing, "behind constants: weights that are made early are packed early"),
     (recompute, "behind all that change what the backward part reads"),
     (fusion, "last: a fused node is no pattern of the others; what is computed again fuses with what reads it"),

@@ -1,0 +1,130 @@
+"""Stretches: in prediction, nodes that follow one another and for which the backend has a library's primitives become one.
+
+Their kernels' calls are shown to a recorder of the backend (`core.kernels.cpu.stretch`), in order, until it does not take
+one. What it took runs without a dispatcher, without memory of its own for each result, and in one layout.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core import kernels, storage
+from core.graph.ir import HELD, Graph, Node, Value, apply
+from core.graph.rewrite import Walk, predicts
+from core.ops.registry import F
+
+# Multiplications of a stretch from which it is taken: below, numbers stay digit by digit what they are without a plan.
+LEAST = 2**22
+
+
+def stretches(graph: Graph) -> Graph:
+    """The graph in prediction, of fixed shapes, with nodes for what a library runs at one go."""
+    late = [node for node in graph.nodes if not node.early]
+    if not predicts(graph) or graph.space is not None or not late:
+        return graph
+    if kernels.recorder(storage.device(late[0].ctx)) is None:
+        return graph
+    walk = Walk(graph)
+    last = {v: k for k, node in enumerate(late) for v in node.reads()} | dict.fromkeys(walk.results, len(late))
+    early, nodes = [node for node in graph.nodes if node.early], []
+    replace: dict[Value, Value] = {}
+    stretch = _Stretch(walk, last)
+    for k, node in enumerate(late):
+        if not stretch.take(node, k):
+            stretch.close(k, early, nodes, replace)
+            stretch = _Stretch(walk, last)
+            if not stretch.take(node, k):
+                nodes.append(node)
+    stretch.close(len(late), early, nodes, replace)
+    return graph.replaced([*early, *nodes], replace) if replace else graph
+
+
+class _Stretch:
+    """Nodes that follow one another, and what the recorder made of them. last: numbers of the nodes that read values
+    for the last time, the number of all for those that the caller gets.
+    """
+
+    def __init__(self, walk: Walk, last: dict[Value, int]):
+        self._walk, self._last = walk, last
+        self._recorder: Any = None
+        self._nodes: list[Node] = []
+        self._known: dict[Value, Any] = {}
+
+    def take(self, node: Node, k: int) -> bool:
+        """Adds the k-th node, if the recorder takes what it calls; whether it did."""
+        if node.effect or node.op.rng or len(node.outputs) != 1 or not node.op.inputs:
+            return False
+        if self._recorder is None:
+            self._recorder = kernels.recorder(storage.device(node.ctx))
+        made = self._made(node, k)
+        if made is None:
+            return False
+        self._nodes.append(node)
+        self._known[node.outputs[0]] = made
+        return True
+
+    def _made(self, node: Node, k: int) -> Any:
+        """What the recorder makes of a node, None where it does not take it."""
+        tensors = [None if v is None else v.meta for v in node.inputs]
+        plain = {key: v.meta if isinstance(v, Value) else v for key, v in node.attrs.items()}
+        result, called = kernels.observe(lambda: node.op.forward(*tensors, **plain))
+        shape = node.outputs[0].shape
+        if node.op.reshapes and not called:
+            known = self._known.get(node.inputs[0])
+            return None if known is None else self._recorder.reshape(known, shape)
+        if len(called) != 1 or not any(part is result for part in (called[0].result, *_first(called[0].result))):
+            return None
+        values = {id(v.meta): v for v in node.reads()}
+        family, name, args, kwargs, _ = called[0]
+        given = (
+            [self._described(a, values) for a in args],
+            {key: self._described(a, values) for key, a in kwargs.items()},
+        )
+        return self._recorder.take(f"{family}.{name}", *given, shape, self._overwrites(node, k))
+
+    def _described(self, argument: Any, values: dict[int, Value]) -> Any:
+        """The recorder's word for an argument of a kernel."""
+        if type(argument) in (list, tuple):
+            return type(argument)(self._described(a, values) for a in argument)
+        if not storage.is_tensor(argument):
+            return argument
+        value = values.get(id(argument))
+        if value in self._known:
+            return self._known[value]
+        if value is None or value.opaque:
+            return None
+        fixed = value.role == HELD and value not in self._walk.changing
+        if fixed or (value.source is not None and value.source.early):
+            return self._recorder.parameter(value, argument)
+        return self._recorder.data(value, argument)
+
+    def _overwrites(self, node: Node, k: int) -> bool:
+        """Whether the result may lie in the memory of what is added, which nobody reads later."""
+        place = node.op.inputs.index("residual") if "residual" in node.op.inputs else len(node.inputs)
+        added = self._known.get(node.inputs[place]) if place < len(node.inputs) else None
+        if added is None:
+            return False
+        return all(self._last.get(v, -1) <= k for v, other in self._known.items() if other.memory is added.memory)
+
+    def close(self, end: int, early: list[Node], nodes: list[Node], replace: dict[Value, Value]) -> None:
+        """Adds the one node for those that were taken, before node `end`, or these as they are."""
+        results = [node.outputs[0] for node in self._nodes if self._last.get(node.outputs[0], -1) >= end]
+        if not results or self._recorder.work < LEAST:
+            nodes += self._nodes
+            return
+        program = self._recorder.program([self._known[v] for v in results])
+        inputs = [data.key for data in program.inputs]
+        for parameter in program.parameters:
+            value = parameter.key
+            if parameter.packed is not None:
+                early.append(apply(F._plan_stretch_weight, [value], {"packed": parameter.packed}, value))
+                early[-1].early = True
+                value = early[-1].outputs[0]
+            inputs.append(value)
+        made = apply(F._plan_stretch, inputs, {"program": program}, results[0])
+        nodes.append(made)
+        replace.update(zip(results, made.outputs, strict=True))
+
+
+def _first(result: Any) -> tuple:
+    return (result[0],) if isinstance(result, tuple) else ()

@@ -1,0 +1,421 @@
+"""Stretches of plans as lists of oneDNN's primitives, executed one after the other with nothing in between.
+
+A recorder is shown calls of kernels, one by one, and says which it takes. Those that it took become one program: made
+primitives over planned memory, activations channels-last, weights in the order that each primitive likes best. What an
+execution writes to lies in an arena, so that threads may run a program at the same time; programs share arenas.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from core.kernels.cpu import _winograd, onednn
+from core.kernels.cpu.onednn import Layout, Memory, Primitive, Unimplemented
+from core.kernels.formula import Expr, Formula
+from core.kernels.layout import CHANNELS_LAST
+
+Ints = tuple[int, ...]
+Pads = tuple[tuple[int, int], ...]
+
+
+class Data:
+    """A value that primitives read or make. key: whose it is, of what comes from outside; memory: the value in whose
+    memory it lies, itself where that is its own.
+    """
+
+    def __init__(self, shape: Ints, dtype: torch.dtype, key: Hashable = None, memory: Data | None = None):
+        self.shape, self.dtype, self.key = shape, dtype, key
+        self.memory = self if memory is None else memory.memory
+        self.nbytes = math.prod(shape) * dtype.itemsize
+
+    def layout(self, *shape: int) -> Layout:
+        """Channels last; `shape` instead of its own, for the same elements in the same order."""
+        return Layout(shape or self.shape, strides(shape or self.shape), self.dtype)
+
+
+@dataclass(eq=False)
+class Parameter:
+    """A tensor that stays the same from call to call. key: whose; tensor: one like it, without memory; packed: what
+    brings it into a primitive's order, None where it is taken as it lies.
+    """
+
+    key: Hashable
+    tensor: Tensor
+    packed: Packed | None = None
+
+
+class Packed:
+    """Brings a weight into the layout of a primitive: an opaque vector of bytes."""
+
+    def __init__(self, layout: Layout, groups: int):
+        self.layout, self.groups = layout, groups
+
+    def __call__(self, w: Tensor) -> Tensor:
+        if w.is_meta:
+            return torch.empty(self.layout.nbytes, dtype=torch.uint8, device="meta")
+        return onednn.reorder(w.reshape(_by_groups(tuple(w.shape), self.groups)), self.layout)
+
+
+@dataclass(eq=False)
+class Call:
+    """A primitive, and its arguments: which, in what layout, whose. title: for people."""
+
+    title: str
+    primitive: Primitive
+    arguments: list[tuple[int, Layout, Data | Parameter]]
+
+
+class Recorder:
+    """Takes calls of kernels for which oneDNN has fast primitives. work: multiplications of the products among them."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.work = 0
+
+    def take(
+        self, kernel: str, args: Sequence[Any], kwargs: dict[str, Any], shape: Ints, overwrite: bool
+    ) -> Data | None:
+        """What the call of a kernel gives, which has this shape; None where the call is not taken. overwrite: whether
+        that may lie in the memory of what a kernel can `overwrite`.
+        """
+        if kernel not in TAKEN:
+            return None
+        given = inspect.signature(TAKEN[kernel]).bind(shape, *args, **kwargs).arguments
+        if overwrite:
+            given["overwrite"] = True
+        try:
+            call, made, work = TAKEN[kernel](**given)
+        except Unimplemented:
+            return None
+        self.calls.append(call)
+        self.work += work
+        return made
+
+    def data(self, key: Hashable, tensor: Tensor) -> Data:
+        """What comes from outside. tensor: one like it, without memory."""
+        return Data(tuple(tensor.shape), tensor.dtype, key)
+
+    def parameter(self, key: Hashable, tensor: Tensor) -> Parameter:
+        """What stays the same from call to call."""
+        return Parameter(key, tensor)
+
+    def reshape(self, x: Data, shape: Ints) -> Data | None:
+        """The elements of what a call made in another shape; None where channels are last in one of them alone."""
+        same = x.memory.key is None and (tuple(shape) == x.shape or (_in_rows(x.shape) and _in_rows(shape)))
+        return Data(tuple(shape), x.dtype, memory=x) if same else None
+
+    def program(self, results: Sequence[Data]) -> Program:
+        """The program that gives these results."""
+        return Program(self.calls, results)
+
+
+def recorder() -> Recorder | None:
+    """A new recorder, None where there is no library."""
+    return Recorder() if onednn.loaded() else None
+
+
+class Program:
+    """Primitives to be executed in order. Called with tensors for `inputs` and `parameters`, it gives the results, a
+    single one as it is.
+    """
+
+    def __init__(self, calls: list[Call], results: Sequence[Data]):
+        self.results = results
+        values = [value for call in calls for _, _, value in call.arguments]
+        inputs = {v.memory: None for v in values if isinstance(v, Data) and v.memory.key is not None}
+        self.inputs, self.parameters = list(inputs), list(dict.fromkeys(v for v in values if isinstance(v, Parameter)))
+        self._outputs = list(dict.fromkeys(r.memory for r in results))
+        self._calls = calls
+        self._scratch = max(call.primitive.scratchpad.nbytes for call in calls)
+        self._places, self._nbytes = _placed(calls, {*self.inputs, *self._outputs}, _rounded(self._scratch))
+        self._executions: list[_Execution] = []
+
+    def __str__(self) -> str:
+        counts = Counter(call.title for call in self._calls)
+        return "oneDNN: " + ", ".join(f"{n} {title}" if n > 1 else title for title, n in counts.items())
+
+    def __call__(self, *tensors: Tensor) -> Any:
+        if tensors[0].is_meta:
+            found = [_empty(r.shape, r.dtype, "meta") for r in self.results]
+            return found[0] if len(found) == 1 else tuple(found)
+        count = len(self.inputs)
+        data = [_channels_last(x) for x in tensors[:count]]
+        outputs = [_empty(y.shape, y.dtype, "cpu") for y in self._outputs]
+        try:
+            execution = self._executions.pop()
+        except IndexError:
+            execution = _Execution(self._calls, self._places, [*self.inputs, *self._outputs], self.parameters)
+        arena = _arena(self._nbytes)
+        execution.run(arena, [*data, *outputs], tensors[count:])
+        _ARENAS.append(arena)
+        self._executions.append(execution)
+        by_memory = dict(zip(self._outputs, outputs, strict=True))
+        found = [by_memory[r.memory].as_strided(r.shape, strides(r.shape)) for r in self.results]
+        if len(found) == 1:
+            return found[0]
+        again = [k for k, r in enumerate(self.results) if r.memory in [s.memory for s in self.results[:k]]]
+        return tuple(y.clone() if k in again else y for k, y in enumerate(found))
+
+
+class _Execution:
+    """oneDNN's memory objects for one execution at a time."""
+
+    def __init__(
+        self, calls: list[Call], places: dict[Data, int], outside: list[Data], parameters: list[Parameter]
+    ):  # fmt: skip
+        self._inside: list[tuple[Memory, int]] = []  # and where it begins in the arena
+        self._outside: list[list[Memory]] = [[] for _ in outside]
+        self._parameters: list[list[Memory]] = [[] for _ in parameters]
+        self._arena = self._addresses = self._tensors = None
+        numbers: dict[Any, list[Memory]] = dict(zip(outside, self._outside, strict=True))
+        numbers.update(zip(parameters, self._parameters, strict=True))
+        where = onednn.stream().address
+        self._arguments, self._calls = [], []
+        for call in calls:
+            given = []
+            for which, layout, value in call.arguments:
+                memory = Memory(layout)
+                owner = value.memory if isinstance(value, Data) else value
+                if owner in numbers:
+                    numbers[owner].append(memory)
+                else:
+                    self._inside.append((memory, places[owner]))
+                given.append(onednn.Argument(which, memory.address))
+            if call.primitive.scratchpad.nbytes:
+                memory = Memory(call.primitive.scratchpad)
+                self._inside.append((memory, 0))
+                given.append(onednn.Argument(onednn.SCRATCHPAD, memory.address))
+            arguments = (onednn.Argument * len(given))(*given)
+            self._arguments.append(arguments)
+            self._calls.append((call.primitive.address, where, len(given), ctypes.addressof(arguments)))
+
+    def run(self, arena: Tensor, outside: list[Tensor], parameters: Sequence[Tensor]) -> None:
+        """Executes all, over these tensors."""
+        if self._arena is not arena:
+            first, self._arena = arena.data_ptr(), arena
+            for memory, place in self._inside:
+                memory.point(first + place)
+        for memories, x in zip(self._outside, outside, strict=True):
+            address = x.data_ptr()
+            for memory in memories:
+                memory.point(address)
+        if self._tensors is None or any(a is not b for a, b in zip(self._tensors, parameters)):
+            self._tensors = parameters
+            self._kept = [p.contiguous() for p in parameters]
+            for memories, p in zip(self._parameters, self._kept, strict=True):
+                for memory in memories:
+                    memory.point(p.data_ptr())
+        execute = onednn.execute
+        for primitive, where, count, arguments in self._calls:
+            execute(primitive, where, count, arguments)
+
+
+# ------------------------------------------------------------------------------------ the kernels that are taken
+
+
+Taken = tuple[Call, Data, int]
+
+
+def conv(
+    shape: Ints, x: Data, w: Parameter, b: Parameter | None, stride: Ints, dilate: Ints, pad: Ints, groups: int,
+    activation: str | None = None, residual: Data | None = None, overwrite: bool = False,
+) -> Taken:  # fmt: skip
+    _need(isinstance(x, Data) and isinstance(w, Parameter))
+    size = tuple(w.tensor.shape)
+    _need(len(size) == len(x.shape) in CHANNELS_LAST)
+    _need(not _winograd.suits(w.tensor, x.shape, stride, dilate, pad, groups))
+    made, ending, added = _ended(shape, x, activation, residual, overwrite, shape)
+    how = stride, dilate, pad, ending
+    primitive = onednn.convolution(x.layout(), _any(w, groups), _vector(b), made.layout(), *how)
+    return _product("conv", primitive, x.layout(), x, w, b, groups, made.layout(), made, added)
+
+
+def linear(
+    shape: Ints, x: Data, w: Parameter, b: Parameter | None = None, activation: str | None = None,
+    residual: Data | None = None, overwrite: bool = False,
+) -> Taken:  # fmt: skip
+    _need(isinstance(x, Data) and isinstance(w, Parameter) and len(x.shape) < 4)
+    outputs, inputs = w.tensor.shape
+    rows = math.prod(x.shape[:-1])
+    made, ending, added = _ended(shape, x, activation, residual, overwrite, (rows, outputs))
+    source, target = x.layout(rows, inputs), made.layout(rows, outputs)
+    primitive = onednn.product(source, _any(w, 1), _vector(b), target, ending)
+    return _product("linear", primitive, source, x, w, b, 1, target, made, added)
+
+
+def max_pool(shape: Ints, x: Data, kernel: Ints, stride: Ints, pad: Pads, positions: bool = True) -> Taken:
+    _need(not positions)
+    return _pooled("max_pool", shape, x, kernel, stride, pad)
+
+
+def avg_pool(shape: Ints, x: Data, kernel: Ints, stride: Ints, pad: Pads, count_include_pad: bool) -> Taken:
+    _need(all(hi <= lo < k for (lo, hi), k in zip(pad, kernel, strict=True)))
+    return _pooled("avg_pool", shape, x, kernel, stride, pad, mean=True, padded=count_include_pad)
+
+
+def mean(shape: Ints, x: Data, axes: Ints, keepdims: bool, dtype: torch.dtype | None = None) -> Taken:
+    _need(isinstance(x, Data) and dtype in (None, x.dtype) and tuple(axes) == tuple(range(2, len(x.shape))))
+    n = len(axes)
+    return _pooled("mean", shape, x, x.shape[2:], (1,) * n, ((0, 0),) * n, mean=True)
+
+
+def pointwise(
+    shape: Ints, formula: Formula, operands: Sequence[Any], attrs: Sequence[float], dtype: torch.dtype
+) -> Taken:  # fmt: skip
+    """Sums and products of two values that calls made, as by squeeze-and-excitation (Hu et al., 2018)."""
+    root = formula.root
+    _need(root.op in onednn.BINARY and {a.op for a in root.args if isinstance(a, Expr)} == {"input"} and not attrs)
+    _need(len(operands) == 2 and all(isinstance(a, Data) and a.memory.key is None for a in operands))
+    x, other = sorted(operands, key=lambda a: a.shape != shape)
+    _need(x.shape == shape and len(other.shape) == len(shape) and x.dtype is other.dtype is dtype)
+    made = Data(shape, dtype)
+    primitive = onednn.binary(root.op, x.layout(), other.layout(), made.layout())
+    arguments = [
+        (onednn.SOURCE, x.layout(), x),
+        (onednn.SECOND, other.layout(), other),
+        (onednn.DESTINATION, made.layout(), made),
+    ]
+    return Call(root.op, primitive, arguments), made, 0
+
+
+TAKEN: dict[str, Callable[..., Taken]] = {
+    "conv.conv": conv,
+    "matmul.linear": linear,
+    "pointwise.pointwise": pointwise,
+    "pool.max_pool": max_pool,
+    "pool.avg_pool": avg_pool,
+    "reduce.mean": mean,
+}
+
+
+def _ended(
+    shape: Ints, x: Data, activation: str | None, residual: Data | None, overwrite: bool, as_shape: Ints
+) -> tuple[Data, onednn.Handle, Data | None]:
+    """The result of a product, how it ends, and what is added to it from other memory."""
+    _need(x.dtype in onednn.TYPES and math.prod(x.shape) * math.prod(shape) > 0)
+    if residual is None:
+        return Data(shape, x.dtype), onednn.attributes(activation), None
+    _need(isinstance(residual, Data) and residual.dtype is x.dtype and residual.shape == shape)
+    if overwrite and residual.memory.key is None and residual.memory is not x.memory:
+        return Data(shape, x.dtype, memory=residual), onednn.attributes(activation, in_place=True), None
+    return Data(shape, x.dtype), onednn.attributes(activation, residual.layout(*as_shape)), residual
+
+
+def _product(
+    kernel: str, primitive: Primitive, source: Layout, x: Data, w: Parameter, b: Parameter | None, groups: int,
+    target: Layout, made: Data, added: Data | None,
+) -> Taken:  # fmt: skip
+    chosen = primitive.chosen(onednn.WEIGHTS)
+    packed = Parameter(w.key, w.tensor, Packed(chosen, groups))
+    arguments = [(onednn.SOURCE, source, x), (onednn.WEIGHTS, chosen, packed), (onednn.DESTINATION, target, made)]
+    if b is not None:
+        arguments.append((onednn.BIAS, _vector(b), b))
+    if added is not None:
+        arguments.append((onednn.ADDEND, target, added))
+    return Call(kernel, primitive, arguments), made, math.prod(made.shape) * math.prod(w.tensor.shape[1:])
+
+
+def _pooled(kernel: str, shape: Ints, x: Data, window: Ints, stride: Ints, pad: Pads, **how: bool) -> Taken:
+    _need(isinstance(x, Data) and len(x.shape) in CHANNELS_LAST and x.dtype in onednn.TYPES)
+    made = Data(shape, x.dtype)
+    target = made.layout(*shape, *(1,) * (len(x.shape) - len(shape)))
+    primitive = onednn.pooling(x.layout(), target, window, stride, pad, **how)
+    return Call(kernel, primitive, [(onednn.SOURCE, x.layout(), x), (onednn.DESTINATION, target, made)]), made, 0
+
+
+def _any(w: Parameter, groups: int) -> Layout:
+    _need(w.tensor.dtype in onednn.TYPES)
+    return Layout(_by_groups(tuple(w.tensor.shape), groups), None, w.tensor.dtype)
+
+
+def _vector(b: Parameter | None) -> Layout | None:
+    if b is None:
+        return None
+    _need(isinstance(b, Parameter) and b.tensor.dtype in onednn.TYPES)
+    return Layout(tuple(b.tensor.shape), (1,), b.tensor.dtype)
+
+
+def _by_groups(shape: Ints, groups: int) -> Ints:
+    return shape if groups == 1 else (groups, shape[0] // groups, *shape[1:])
+
+
+def _need(condition: bool) -> None:
+    if not condition:
+        raise Unimplemented("oneDNN does not take this call")
+
+
+# ------------------------------------------------------------------------------------ memory
+
+
+def strides(shape: Ints) -> Ints:
+    """Of channels-last order; of rows for shapes without places."""
+    order = [0, *range(2, len(shape)), 1] if len(shape) in CHANNELS_LAST else list(range(len(shape)))
+    found, step = [0] * len(shape), 1
+    for axis in reversed(order):
+        found[axis], step = step, step * shape[axis]
+    return tuple(found)
+
+
+def _in_rows(shape: Ints) -> bool:
+    """Whether channels-last order is that of rows."""
+    return len(shape) not in CHANNELS_LAST or shape[1] == 1 or math.prod(shape[2:]) == 1
+
+
+def _channels_last(x: Tensor) -> Tensor:
+    return x.contiguous(memory_format=CHANNELS_LAST.get(x.dim(), torch.contiguous_format))
+
+
+def _empty(shape: Ints, dtype: torch.dtype, device: str) -> Tensor:
+    return torch.empty_strided(shape, strides(shape), dtype=dtype, device=device)
+
+
+def _rounded(nbytes: int) -> int:
+    return -(-nbytes // 64) * 64
+
+
+def _placed(calls: list[Call], outside: set[Data], first: int) -> tuple[dict[Data, int], int]:
+    """Where each value that calls make for one another begins in the arena, and the arena's bytes; what nobody reads
+    any more is written over.
+    """
+    last = {v.memory: k for k, call in enumerate(calls) for _, _, v in call.arguments if isinstance(v, Data)}
+    places: dict[Data, int] = {}
+    free: list[tuple[int, int]] = []  # (bytes, place)
+    sizes: dict[int, int] = {}
+    end = first
+    for k, call in enumerate(calls):
+        for value in dict.fromkeys(v.memory for _, _, v in call.arguments if isinstance(v, Data)):
+            if value in outside or value in places:
+                continue
+            fits = [slot for slot in free if slot[0] >= value.nbytes]
+            if fits:
+                free.remove(min(fits))
+                places[value] = min(fits)[1]
+            else:
+                places[value] = end
+                sizes[end] = _rounded(value.nbytes)
+                end += sizes[end]
+        free += [(sizes[places[v]], places[v]) for v in places if last[v] == k]
+    return places, end
+
+
+_ARENAS: list[Tensor] = []  # that no execution is using
+
+
+def _arena(nbytes: int) -> Tensor:
+    """Memory for an execution; what is too small is let go."""
+    while True:
+        try:
+            found = _ARENAS.pop()
+        except IndexError:
+            return onednn.aligned(nbytes)
+        if found.numel() >= nbytes:
+            return found

@@ -1,0 +1,293 @@
+"""Stretches of plans that oneDNN executes at one go: the same numbers as without it, whatever is changed between calls."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import core as mx
+import gluon
+from core import autograd
+from core.graph import explain
+from core.graph.passes import PASSES
+from core.kernels import torch_dtype
+from core.kernels.cpu import onednn, stretch
+from core.kernels.cpu._onednn import multiplies_half
+from core.kernels.epilogue import ACTIVATIONS
+from gluon import nn
+from tests.support.graphs import array
+
+pytestmark = pytest.mark.skipif(onednn.loaded() is None, reason="needs the extra `onednn` on an x86 processor")
+
+
+@pytest.fixture(autouse=True)
+def taken(monkeypatch):
+    """Small networks are taken, too."""
+    monkeypatch.setattr(sys.modules["core.graph.passes.stretches"], "LEAST", 1)
+
+
+class Block(gluon.HybridBlock):
+    """A function of arrays and of parameters whose shapes are given by name."""
+
+    def __init__(self, function, **shapes):
+        super().__init__()
+        self._function = function
+        for name, shape in shapes.items():
+            setattr(self, name, self.params.get(name, shape=shape))
+
+    def hybrid_forward(self, F, *arrays, **parameters):
+        return self._function(F, *arrays, **parameters)
+
+
+def program_of(net, *inputs) -> str:
+    """What oneDNN took, stretch by stretch."""
+    steps = net.plan_of(*inputs).forward.steps
+    return "; ".join(str(step.node.attrs["program"]) for step in steps if "program" in step.node.attrs)
+
+
+def check(net, expected, *inputs, tolerance=1e-5, cast=None):
+    """The network hybridized gives what it gives eagerly, and oneDNN took what is expected."""
+    net.initialize(mx.init.Uniform(0.5))
+    if cast:
+        net.cast(cast)
+    eager = _several(net(*inputs))
+    net.hybridize(static_alloc=True, static_shape=True)
+    for _ in range(2):
+        for found, wanted in zip(_several(net(*inputs)), eager, strict=True):
+            assert found.dtype == wanted.dtype and found.shape == wanted.shape
+            found, wanted = found.astype("float32").asnumpy(), wanted.astype("float32").asnumpy()
+            np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance * np.abs(wanted).max())
+    assert program_of(net, *inputs) == expected
+
+
+def _several(results):
+    return results if isinstance(results, (list, tuple)) else [results]
+
+
+@pytest.mark.parametrize("how", [
+    {"kernel_size": 3, "padding": 1}, {"kernel_size": 1}, {"kernel_size": 3, "strides": 2, "padding": (1, 0)},
+    {"kernel_size": 3, "dilation": 2}, {"kernel_size": 3, "groups": 16}, {"kernel_size": 3, "groups": 2},
+    {"kernel_size": (1, 5), "use_bias": False},
+])  # fmt: skip
+def test_convolutions(how):
+    check(nn.Conv2D(32, in_channels=16, **how), "oneDNN: conv", array(2, 16, 12, 11))
+
+
+def test_convolutions_of_volumes():
+    check(nn.Conv3D(16, 3, padding=1, in_channels=16), "oneDNN: conv", array(1, 16, 6, 8, 8))
+
+
+@pytest.mark.parametrize("activation", [a for a in ACTIVATIONS if a])
+@pytest.mark.parametrize("layer", ["conv", "linear"])
+def test_activations_end_products(activation, layer):
+    functions = {
+        "gelu": lambda F, y: F.LeakyReLU(y, act_type="gelu"),
+        "silu": lambda F, y: y * F.sigmoid(y),
+        "hard_swish": lambda F, y: y * F.clip(y + 3, 0, 6) / 6,
+        "hard_gate": lambda F, y: F.clip(y + 3, 0, 6) / 6,
+        "relu6": lambda F, y: F.clip(y, 0, 6),
+    }
+    end = functions.get(activation, lambda F, y: F.Activation(y, act_type=activation))
+
+    def function(F, x, w, b):
+        if layer == "conv":
+            return end(F, F.Convolution(x, w, b, kernel=(3, 3), num_filter=32))
+        return end(F, F.FullyConnected(x, w, b, num_hidden=32, flatten=False))
+
+    shape, x = ((32, 16, 3, 3), array(2, 16, 9, 9)) if layer == "conv" else ((32, 16), array(2, 7, 16))
+    check(Block(function, w=shape, b=(32,)), f"oneDNN: {layer}", 4 * x)
+
+
+def test_sums_end_products_in_place_and_elsewhere():
+    def function(F, x, v, w, u):
+        y = F.relu(F.Convolution(x, v, no_bias=True, kernel=(3, 3), pad=(1, 1), num_filter=16))
+        z = F.relu(F.Convolution(y, w, no_bias=True, kernel=(3, 3), pad=(1, 1), num_filter=16) + y)  # y is free then
+        same = F.Convolution(z, w, no_bias=True, kernel=(3, 3), pad=(1, 1), num_filter=16) + z  # z is read later
+        return F.Convolution(same, u, no_bias=True, kernel=(1, 1), num_filter=16) + z, same + x
+
+    shape = (16, 16, 3, 3)
+    net = Block(function, v=shape, w=shape, u=(16, 16, 1, 1))
+    check(net, "oneDNN: 4 conv", array(2, 16, 10, 10), tolerance=1e-4)
+
+
+def test_a_product_that_is_added_to_its_own_data():
+    def function(F, x, v, w):
+        y = F.Convolution(x, v, no_bias=True, kernel=(1, 1), num_filter=16)
+        return F.Convolution(y, w, no_bias=True, kernel=(3, 3), pad=(1, 1), num_filter=16) + y
+
+    check(Block(function, v=(16, 16, 1, 1), w=(16, 16, 3, 3)), "oneDNN: 2 conv", array(1, 16, 8, 8), tolerance=1e-4)
+
+
+@pytest.mark.parametrize(("pool", "title"), [
+    (nn.MaxPool2D(3, 2, 1), "max_pool"), (nn.MaxPool2D(2, 2), "max_pool"), (nn.AvgPool2D(3, 1, 1), "avg_pool"),
+    (nn.AvgPool2D(3, 2, 1, count_include_pad=False), "avg_pool"), (nn.GlobalAvgPool2D(), "mean"),
+])  # fmt: skip
+def test_pools_and_a_classifier(pool, title):
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(16, 3, in_channels=16), pool, nn.Conv2D(32, 1, in_channels=16), nn.GlobalAvgPool2D())
+    net.add(nn.Flatten(), nn.Dense(10, in_units=32))
+    middle = "2 mean" if title == "mean" else f"{title}, mean"
+    taken = f"oneDNN: 2 conv, {middle}, linear"
+    check(net, taken, array(2, 16, 13, 13))
+
+
+def test_squeeze_and_excitation():
+    def function(F, x, w, v, u):
+        y = F.relu(F.Convolution(x, w, no_bias=True, kernel=(3, 3), num_filter=16))
+        gate = F.sigmoid(
+            F.Convolution(F.mean(y, axis=(2, 3), keepdims=True), v, no_bias=True, kernel=(1, 1), num_filter=16)
+        )
+        return F.Convolution(F.broadcast_mul(y, gate) + y, u, no_bias=True, kernel=(1, 1), num_filter=8)
+
+    for batch in (1, 3):
+        net = Block(function, w=(16, 16, 3, 3), v=(16, 16, 1, 1), u=(8, 16, 1, 1))
+        check(net, "oneDNN: 3 conv, mean, mul, add", array(batch, 16, 9, 9))
+
+
+def test_several_results_and_views_of_one():
+    def function(F, x, w, v):
+        y = F.Convolution(x, w, no_bias=True, kernel=(3, 3), num_filter=16)
+        mean = F.mean(y, axis=(2, 3), keepdims=True)
+        return y, mean, F.Flatten(mean), F.FullyConnected(mean, v, no_bias=True, num_hidden=8)
+
+    net = Block(function, w=(16, 16, 3, 3), v=(8, 16))
+    check(net, "oneDNN: conv, mean, linear", array(2, 16, 9, 9))
+    x = array(2, 16, 9, 9)
+    _, mean, flat, _ = net(x)
+    kept = flat.asnumpy()
+    mean[:] = 7
+    np.testing.assert_array_equal(flat.asnumpy(), kept)
+
+
+def test_half_precision():
+    if not multiplies_half(torch_dtype("bfloat16")):
+        pytest.skip("this processor has no products of bfloat16")
+    check(
+        two_layers(),
+        "oneDNN: conv, mean, linear",
+        array(2, 16, 9, 9).astype("bfloat16"),
+        tolerance=2e-2,
+        cast="bfloat16",
+    )
+
+
+def two_layers():
+    """A convolution and a classifier."""
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(32, 3, in_channels=16, activation="relu"), nn.GlobalAvgPool2D(), nn.Dense(10, in_units=32))
+    return net
+
+
+def test_changed_parameters_are_brought_in_order_again():
+    net = two_layers()
+    x = array(2, 16, 9, 9)
+    check(net, "oneDNN: conv, mean, linear", x)
+    for change in ("written", "replaced", "initialized"):
+        for p in net.collect_params().values():
+            if change == "written":
+                p.data()[:] = p.data() * 2 + 0.1
+            elif change == "replaced":
+                p.set_data(array(*p.shape))
+            else:
+                p.initialize(mx.init.Normal(0.3), force_reinit=True)
+        found = net(x).asnumpy()
+        net.hybridize(False)
+        np.testing.assert_allclose(found, net(x).asnumpy(), rtol=1e-5, atol=1e-5)
+        net.hybridize(static_alloc=True, static_shape=True)
+
+
+def test_batch_sizes_and_layouts_and_results_that_stay():
+    net = two_layers()
+    net.initialize()
+    xs = [array(n, 16, 9, 9) for n in (1, 2, 3, 8, 2)]
+    xs.append(mx.nd.transpose(array(2, 9, 9, 16), (0, 3, 1, 2)))
+    eager = [net(x).asnumpy() for x in xs]
+    net.hybridize(static_alloc=True, static_shape=True)
+    found = [net(x) for x in xs for _ in range(2)]
+    for k, y in enumerate(found):
+        np.testing.assert_allclose(y.asnumpy(), eager[k // 2], rtol=1e-5, atol=1e-6)
+
+
+def test_threads_run_one_plan():
+    net = two_layers()
+    net.initialize()
+    xs = [array(4, 16, 20, 20) for _ in range(4)]
+    expected = [net(x).asnumpy() for x in xs]
+    net.hybridize(static_alloc=True, static_shape=True)
+    net(xs[0])
+    wrong = []
+
+    def work(k):
+        for _ in range(50):
+            if not np.allclose(net(xs[k]).asnumpy(), expected[k], rtol=1e-5, atol=1e-6):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_recorded_calls_and_open_lengths_go_without():
+    net = two_layers()
+    net.initialize()
+    net.hybridize()
+    x = array(2, 16, 9, 9)
+    with autograd.record():
+        net(x)
+        assert program_of(net, x) == ""
+    net(x), net(array(3, 16, 9, 9)), net(array(5, 16, 9, 9))
+    assert net.plan_of(array(7, 16, 9, 9)).shapes is not None and program_of(net, array(7, 16, 9, 9)) == ""
+
+
+def test_weights_that_are_computed_and_small_networks_stay(monkeypatch):
+    net = Block(lambda F, x, y: F.FullyConnected(x, y, no_bias=True, num_hidden=8))
+    net.hybridize()
+    x, y = array(4, 16), array(8, 16)
+    net(x, y)
+    assert program_of(net, x, y) == ""
+    monkeypatch.setattr(sys.modules["core.graph.passes.stretches"], "LEAST", 10**9)
+    net = two_layers()
+    net.initialize()
+    net.hybridize()
+    assert net(array(2, 16, 9, 9)).shape == (2, 10) and program_of(net, array(2, 16, 9, 9)) == ""
+
+
+def test_explain_tells_what_was_taken(capsys):
+    net = two_layers()
+    net.initialize()
+    x = array(2, 16, 9, 9)
+    net.hybridize()
+    assert "oneDNN: conv, mean, linear" in explain(net, x)
+
+
+def test_it_can_be_switched_off(monkeypatch):
+    monkeypatch.setenv("MXNET_ONEDNN_ENABLED", "0")
+    onednn.loaded.cache_clear()
+    try:
+        assert onednn.loaded() is None and stretch.recorder() is None
+        net = two_layers()
+        net.initialize()
+        net.hybridize()
+        net(array(2, 16, 9, 9))
+        assert program_of(net, array(2, 16, 9, 9)) == ""
+    finally:
+        monkeypatch.undo()
+        onednn.loaded.cache_clear()
+
+
+def test_errors_of_the_library_name_what_failed():
+    layout = onednn.Layout((2, 3), (3, 1), torch_dtype("float32"))
+    wrong = onednn.Layout((5, 4), None, torch_dtype("float32"))
+    with pytest.raises(mx.base.MXNetError, match="inner_product_forward_primitive_desc_create: invalid arguments"):
+        onednn.product(layout, wrong, None, layout, onednn.attributes(None))
+
+
+def test_the_pass_stands_before_packing():
+    order = [run.name if hasattr(run, "name") else run.__name__ for run, _ in PASSES]
+    assert order.index("constants") < order.index("stretches") < order.index("packing")
