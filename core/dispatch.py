@@ -235,9 +235,10 @@ def _fast_path(
         for a in op.tuples:  # (True, 0) equals (1, 0), which may be remembered
             lines += [f"if type({a}) is tuple and not _BOOLS.isdisjoint(map(type, {a})):", "    raise TypeError"]
         if op.attrs:
-            lines.append(f"_kernel, _recorded, _typed = {_bound_to(op)}")
+            lines.append(f"_kernel, _recorded, _typed, _launched = {_bound_to(op)}")
         if op.results != "one" and not several:  # what a gradient reads besides has to be kept, too
-            lines += ["if _recorded is None and _busy and _state.recording:", "    raise TypeError"]
+            whole = f"return _own(_launch(_launched, [{operands}], _typed, {like}))" if op.attrs else "raise TypeError"
+            lines += ["if _recorded is None and _busy and _state.recording:", f"    {whole}"]
         lines.append(f"tensor = _kernel({', '.join(tensors)})")
     dense = "_dense" if like == "_kind" else f"{like}._dense_kind"
     if several:
@@ -426,7 +427,7 @@ def launch(op: Operator, inputs: list[Any], attrs: Attrs, kind: type[Any], out: 
 
 def _aliased(tensor: Tensor, inputs: Sequence[Any]) -> Tensor:
     """The tensor, or a view of it where it is that of an input, which is to be seen from the result."""
-    return tensor.view(tensor.shape) if any([x is not None and tensor is x._data for x in inputs]) else tensor
+    return tensor.view_as(tensor) if any([x is not None and tensor is x._data for x in inputs]) else tensor
 
 
 def _need_real(op: Operator, inputs: Sequence[Any]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -17,6 +19,14 @@ def memory_format(t: Tensor) -> torch.memory_format:
     if layout is not None and t.stride(-1) == t.shape[1] > 1 and t.is_contiguous(memory_format=layout):
         return layout
     return torch.contiguous_format
+
+
+def unset(dy: Tensor, shape: Sequence[int]) -> Tensor:
+    """Memory of unset values, of another shape, that is laid out as results that belong to `dy` are."""
+    layout = memory_format(dy)
+    if layout is torch.contiguous_format:
+        return dy.new_empty(shape)  # the shorter call
+    return torch.empty(shape, dtype=dy.dtype, device=dy.device, memory_format=layout)
 
 
 def laid_out_as(x: Tensor, dy: Tensor) -> Tensor:

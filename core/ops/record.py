@@ -17,11 +17,15 @@ from core.ops.values import Attrs, Value
 
 
 class Bound(NamedTuple):
-    """A function of tensors, and the operator and attributes that a tape records (None: it records the general way)."""
+    """A function of tensors, and the operator and attributes that a tape records (None: more than the result).
+
+    launched: then the operator to launch with these attributes where a tape records.
+    """
 
     kernel: Callable[..., Any] | None
     op: Operator | None
     attrs: Attrs
+    launched: Operator | None = None
 
 
 class Bounds(dict[tuple[Any, ...], Bound]):
@@ -272,9 +276,9 @@ class Operator(Facts):
             target, its = special
             return target.bind(its)
         if special is not None:
-            return Bound(special, self if self.results == "one" else None, attrs)
+            return Bound(special, self, attrs) if self.results == "one" else Bound(special, None, attrs, self)
         if self.results == "more" or (self.special is not None and self.results == "several"):
-            return Bound(None, None, attrs)
+            return Bound(None, None, attrs, self)
         return Bound(_with_attributes(self.forward, attrs) if attrs else self.forward, self, attrs)
 
     def cast(self, rule: Callable[..., Any] | None) -> None:

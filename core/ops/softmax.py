@@ -1,5 +1,6 @@
 """Softmax and its kin: logarithms, masks, temperatures, cross entropies."""
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -82,6 +83,7 @@ def _masked_softmax_gradient(head: Value, out: Value, length: Value, attrs: Name
     return [F._softmax_grad.typed(head, out, length, axis=attrs.axis), None]
 
 
+@functools.lru_cache(4096)
 def _axis_of(axis: int, ndim: int) -> int:
     """The axis counted from the front; a single number without axes is a row of one, as in MXNet."""
     return normal_axis(axis, max(ndim, 1), "softmax")

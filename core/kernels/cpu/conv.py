@@ -12,7 +12,7 @@ from core.kernels.cpu import _winograd
 from core.kernels.cpu._direct import direct
 from core.kernels.cpu._onednn import ENDINGS, finish, multiplies_quantized, onednn, packs, quantized
 from core.kernels.epilogue import check_activation
-from core.kernels.layout import CHANNELS_LAST, memory_format
+from core.kernels.layout import CHANNELS_LAST, unset
 
 _convolution_backward = direct(torch.ops.aten.convolution_backward.default)
 Ints = tuple[int, ...]
@@ -119,7 +119,7 @@ def conv_data_grad(dy: Tensor, w: Tensor, x_shape: Ints, stride: Ints, dilate: I
     if not dy.numel() or not w.numel() or not math.prod(x_shape):
         return dy.new_zeros(x_shape)
     # ATen reads no value of x here, only its shape and layout: the pages of this tensor are never touched.
-    x = torch.empty(x_shape, dtype=dy.dtype, device=dy.device, memory_format=memory_format(dy))
+    x = unset(dy, x_shape)
     return _backward(dy, x, w, stride, dilate, pad, groups, (True, False, False))[0]
 
 
@@ -128,7 +128,7 @@ def conv_weight_grad(
 ) -> Tensor:
     if not dy.numel() or not x.numel() or not math.prod(w_shape):
         return dy.new_zeros(w_shape)
-    w = torch.empty(w_shape, dtype=dy.dtype, device=dy.device, memory_format=memory_format(dy))
+    w = unset(dy, w_shape)
     return _backward(dy, x, w, stride, dilate, pad, groups, (False, True, False))[1]
 
 

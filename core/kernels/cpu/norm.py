@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import torch
@@ -62,7 +63,7 @@ def move_statistics(
     moving_mean: Tensor, moving_var: Tensor, mean: Tensor, rstd: Tensor, momentum: float, eps: float
 ) -> None:
     _move(moving_mean, mean, momentum)
-    _move(moving_var, rstd.pow(-2).sub_(eps), momentum)
+    _move(moving_var, rstd.pow(-2).sub_(_number(eps, rstd.dtype)), momentum)
 
 
 def layer_norm(
@@ -155,7 +156,13 @@ def _move(moving: Tensor, batch: Tensor, momentum: float) -> None:
     if moving.dtype in HALF:  # rounded once
         moving.copy_(moving.float().mul_(momentum).add_(batch, alpha=1.0 - momentum))
     else:
-        moving.mul_(momentum).add_(batch, alpha=1.0 - momentum)
+        moving.lerp_(batch if batch.dtype is moving.dtype else batch.to(moving.dtype), 1.0 - momentum)
+
+
+@functools.lru_cache(64)
+def _number(value: float, dtype: torch.dtype) -> Tensor:
+    """A number as a tensor: ATen takes as long to make one of a Python number as to compute with it."""
+    return torch.tensor(value, dtype=dtype)
 
 
 def _rsqrt(eps: float) -> float:
