@@ -81,6 +81,12 @@ def test_a_tool_that_is_not_there_is_skipped_with_a_reason(stages, tmp_path, mon
         assert stages.sanitize("matmul", "memcheck", stages.Setting(tmp_path, False, 1))["status"] == expected
 
 
+def test_a_dry_run_compiles_in_two_processes(stages, tmp_path):
+    """For Hopper, with nothing there that could launch."""
+    found = stages.compile_cases("bfloat16", stages.Setting(tmp_path, True, 2))
+    assert found["processes"] == 2 and found["cases"] >= 4 and found["left"] == []
+
+
 def test_bits_that_differ_are_wrong(stages):
     import torch
 

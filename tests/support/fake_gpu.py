@@ -23,7 +23,7 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia import driver as nvidia
 from triton.runtime.jit import JITFunction
 
-from core.kernels.triton import targets
+from core.kernels.triton import autotune, targets
 
 
 class Launch(NamedTuple):
@@ -47,6 +47,7 @@ class FakeGpu:
         """Makes this the device of the process."""
         triton.runtime.driver.set_active(self)
         targets.pretend(self.target)
+        autotune.gpu_name = lambda: f"no {self.target}"
         if not self.compiles:
             JITFunction._do_compile = lambda function, *how: self._stand_in(function, *how)
         return self
