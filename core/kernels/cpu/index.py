@@ -6,9 +6,11 @@ import math
 
 import torch
 
+from core.kernels.cpu._direct import direct
 from core.kernels.cpu._half import accumulator
 
 aten = torch.ops.aten
+_embedding_backward = direct(aten.embedding_dense_backward.default)
 
 
 def clipped(indices, n):
@@ -43,7 +45,7 @@ def embedding(indices, weight):
 def embedding_grad(dy, indices, weight_shape):
     kind = accumulator(dy.dtype)
     rows = dy if dy.dtype is kind else dy.to(kind)
-    dw = aten.embedding_dense_backward.default(rows, _long(indices), weight_shape[0], -1, False)
+    dw = _embedding_backward(rows, _long(indices), weight_shape[0], -1, False)
     return dw if dy.dtype is kind else dw.to(dy.dtype)
 
 

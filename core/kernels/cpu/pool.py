@@ -15,7 +15,7 @@ from torch import Tensor
 
 from core.base import MXNetError
 from core.kernels.cpu._direct import direct
-from core.kernels.layout import memory_format
+from core.kernels.layout import memory_format, unset
 
 aten, quantized = torch.ops.aten, torch.ops.quantized
 _bindings = torch._C._nn  # see `pointwise`
@@ -25,14 +25,14 @@ MANY = 2**14  # elements from which on time goes into the windows rather than in
 
 
 def max_pool(x: Tensor, kernel: Ints, stride: Ints, pad: Pads, positions: bool = True) -> tuple[Tensor, Tensor | None]:
-    plan = _plan(tuple(x.shape[2:]), kernel, stride, pad)
-    if not x.numel() or not math.prod(plan.out):
+    plan, elements = _plan(x.shape[2:], kernel, stride, pad), x.numel()
+    if not elements or 0 in plan.out:
         shape = (*x.shape[:2], *plan.out)
         return x.new_full(shape, _lowest(x.dtype)), torch.full(shape, -1, dtype=torch.int64, device=x.device)
-    if x.dtype is torch.uint8 and not positions and plan.padded is None and len(kernel) == 2:
+    if not positions and x.dtype is torch.uint8 and plan.padded is None and len(kernel) == 2:
         (k, s, p), ceil = plan.window, plan.ceil
         return quantized.max_pool2d.default(x, k, s, p, [1, 1], ceil), None
-    if not positions and x.numel() >= MANY and x.is_contiguous() and memory_format(x) is torch.contiguous_format:
+    if not positions and elements >= MANY and x.is_contiguous() and memory_format(x) is torch.contiguous_format:
         return _maxima(x, plan.out, kernel, stride, pad), None
     if plan.padded is None:
         if not positions and len(kernel) == 2:
@@ -66,8 +66,7 @@ def max_pool_grad(dy: Tensor, argmax: Tensor, x_shape: Ints, kernel: Ints, strid
         return _scatter(dy, argmax, x_shape)
     layout, n = memory_format(dy), len(plan.window[0])
     # ATen reads no value of x, only its shape and layout.
-    shape = (*x_shape[:2], *(1,) * (n - len(kernel)), *x_shape[2:])
-    x = torch.empty(shape, dtype=dy.dtype, device=dy.device, memory_format=layout)
+    x = unset(dy, (*x_shape[:2], *(1,) * (n - len(kernel)), *x_shape[2:]))
     dx = _aten(n, "max_pool{}d_with_indices_backward")(
         _unsqueeze(dy), x, *plan.window, (1,) * n, plan.ceil, _unsqueeze(argmax)
     )
