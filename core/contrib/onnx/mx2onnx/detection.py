@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from core import symbol as sym
+from core.contrib.onnx.mx2onnx.shapes import LAST
 from core.contrib.onnx.mx2onnx.table import converts, enter, ints
 from core.ndarray import array
-
-_LAST = np.iinfo(np.int64).max
 
 
 @converts("_contrib_MultiBoxPrior")
@@ -87,7 +86,7 @@ def box_nms(g, a, data):
 @converts("_contrib_MultiBoxDetection")
 def multi_box_detection(g, a, scores, offsets, anchors):
     dtype, count = g.dtype(scores), g.extent(scores, 2)
-    scores = g.add("Slice", scores, ints(1), ints(_LAST), ints(1))
+    scores = g.add("Slice", scores, ints(1), ints(LAST), ints(1))
     score = g.reduce("ReduceMax", scores, [1])
     kind = g.cast(g.add("ArgMax", scores, axis=1, keepdims=0), dtype, "int64")
     alive = g.add("Not", g.add("Less", score, g.like(a.threshold, dtype)))

@@ -45,8 +45,10 @@ def pooling(g, a, data):
     if a.global_pool:
         p = {"p": a.p_value or 2} if a.pool_type == "lp" else {}
         pooled = g.add(f"Global{kind}", data, **p)
-        extents = g.shape(data)[2:]
-        return pooled if a.pool_type != "sum" else g.add("Mul", pooled, g.like(_count(g, extents), g.dtype(data)))
+        if a.pool_type != "sum":
+            return pooled
+        count = math.prod(g.extent(data, axis) for axis in range(2, g.rank(data)))
+        return g.add("Mul", pooled, g.like(count, g.dtype(data)))
     strides, pad = extra["strides"], extra["pads"][: len(a.kernel)]
     if a.pooling_convention == "full":
         extra["ceil_mode"] = 1
@@ -217,12 +219,6 @@ def _transposed(g, weight):
 
 def _column(g, vector):
     return g.reshaped(vector, (), (*g.lengths_of(vector), 1))
-
-
-def _count(g, extents):
-    if None in extents:
-        raise g.refuse("the sum over a dynamic extent")
-    return math.prod(extents)
 
 
 def _spread(extent: int, parts: int, dtype: str) -> np.ndarray:

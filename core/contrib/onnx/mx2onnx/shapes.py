@@ -9,7 +9,7 @@ import numpy as np
 from core.contrib.onnx.mx2onnx.table import axes_of, converts, enter, ints
 from core.extents import same
 
-_LAST = np.iinfo(np.int64).max
+LAST = np.iinfo(np.int64).max
 
 
 @converts("squeeze")
@@ -54,7 +54,7 @@ def slice_(g, a, data):
     steps = [*(a.step or ()), *[None] * len(a.begin)][: len(a.begin)]
     steps = [1 if s is None else s for s in steps]
     begins = [(0 if s > 0 else -1) if b is None else b for b, s in zip(a.begin, steps)]
-    ends = [(_LAST if s > 0 else -_LAST) if e is None else e for e, s in zip(a.end, steps)]
+    ends = [(LAST if s > 0 else -LAST) if e is None else e for e, s in zip(a.end, steps)]
     return g.add("Slice", data, ints(*begins), ints(*ends), ints(*range(len(begins))), ints(*steps))
 
 
@@ -69,7 +69,7 @@ def slice_like(g, a, data, like):
 def reverse(g, a, data):
     axes = axes_of(a.axis, g.rank(data))
     ones = [-1] * len(axes)
-    return g.add("Slice", data, ints(*ones), ints(*[-_LAST] * len(axes)), ints(*axes), ints(*ones))
+    return g.add("Slice", data, ints(*ones), ints(*[-LAST] * len(axes)), ints(*axes), ints(*ones))
 
 
 @converts("tile")
@@ -191,7 +191,7 @@ def steps(g, count):
 @converts("SequenceReverse")
 def sequence_reverse(g, a, data, length=None):
     if not a.use_sequence_length or length is None:
-        return g.add("Slice", data, ints(-1), ints(-_LAST), ints(0), ints(-1))
+        return g.add("Slice", data, ints(-1), ints(-LAST), ints(0), ints(-1))
     return g.add("ReverseSequence", data, g.cast(length, "int64"), time_axis=0, batch_axis=1)
 
 
@@ -203,7 +203,7 @@ enter({
     "transpose": lambda g, a, x: g.add("Transpose", x, perm=_order(a.axes, g.rank(x))),
     "Concat _rnn_param_concat": lambda g, a, *data: g.add("Concat", *data, axis=a.dim),
     "stack": lambda g, a, *data: g.add("Concat", *(g.add("Unsqueeze", x, ints(a.axis)) for x in data), axis=a.axis),
-    "slice_axis": lambda g, a, x: g.add("Slice", x, ints(a.begin), ints(_LAST if a.end is None else a.end), ints(a.axis)),
+    "slice_axis": lambda g, a, x: g.add("Slice", x, ints(a.begin), ints(LAST if a.end is None else a.end), ints(a.axis)),
     "depth_to_space": lambda g, a, x: g.add("DepthToSpace", x, blocksize=a.block_size),
     "space_to_depth": lambda g, a, x: g.add("SpaceToDepth", x, blocksize=a.block_size),
     "shape_array": lambda g, a, x: g.add("Shape", x),

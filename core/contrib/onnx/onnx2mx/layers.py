@@ -107,7 +107,8 @@ def _pooling(kind: str):
     def convert(net, attrs, x):
         if net.outputs > 1:
             raise net.refuse("the indices of maxima are not converted")
-        x, kernel = _sizes(net, x, kind), tuple(attrs["kernel_shape"])
+        x, kernel = net.symbol(x), tuple(attrs["kernel_shape"])
+        x = sym.abs(x) if kind == "lp" else x  # by powers of the numbers' sizes
         counted = bool(attrs.get("count_include_pad", 0))
         begins, ends = _pads(net, attrs, x, kernel)
         dilated = any(d != 1 for d in attrs.get("dilations", ()))
@@ -177,15 +178,12 @@ def _by_places(net, attrs, x: Symbol, kind: str, begins: tuple, ends: tuple) -> 
     return made ** (1 / p) if kind == "lp" else made
 
 
-def _sizes(net, x, kind: str):
-    """What is pooled: by powers, the sizes of the numbers."""
-    return sym.abs(net.symbol(x)) if kind == "lp" else net.symbol(x)
-
-
 def _global_pooling(kind: str):
     def convert(net, attrs, x):
-        options = {"p_value": attrs.get("p", 2)} if kind == "lp" else {}
-        return sym.Pooling(_sizes(net, x, kind), kernel=(1, 1), global_pool=True, pool_type=kind, **options)
+        x, options = net.symbol(x), {}
+        if kind == "lp":
+            x, options = sym.abs(x), {"p_value": attrs.get("p", 2)}
+        return sym.Pooling(x, kernel=(1, 1), global_pool=True, pool_type=kind, **options)
 
     return convert
 
