@@ -102,7 +102,7 @@ class _Recorder:
     def write_part(self, target: NDArray, key: tuple, value: NDArray) -> None:
         raise _written()
 
-    def apart(self, array: NDArray) -> None:
+    def unshare(self, array: NDArray) -> None:
         """No array is written to here."""
 
     def failed(self, op, error: Exception) -> None:

@@ -559,10 +559,10 @@ def _own(result: Any, given: tuple[Any, ...]) -> Any:
     if getattr(result, "stype", None) != "default" or result._is_placeholder:
         return result
     if state.tracer is not None:
-        state.tracer.apart(result)
+        state.tracer.unshare(result)
         return result
     if storage.is_view(result._data) or (given and any([result is x for x in given])):
-        alone = type(result)._wrap(storage.apart(result._data), result._ctx)
+        alone = type(result)._wrap(storage.lazy_clone(result._data), result._ctx)
         alone._entry = result._entry
         return alone
     return result
@@ -575,7 +575,7 @@ def _several(tensors: Sequence[Any], kind: type[Any], ctx: Context) -> list[Any]
     results = []
     for tensor in tensors:
         result = _new(kind)
-        result._data, result._ctx = tensor if tensor._base is None else storage.apart(tensor), ctx
+        result._data, result._ctx = tensor if tensor._base is None else storage.lazy_clone(tensor), ctx
         result._entry = None
         results.append(result)
     return results
@@ -603,6 +603,6 @@ def _one_kind(
 
 _SCOPE = {
     "_FALLBACK_ERRORS": FALLBACK_ERRORS, "_BOOLS": BOOLS, "_NULL": NULL, "_backend": backend, "_attach": attach, "_busy": busy, "_create": create,
-    "_gather": _gather, "_new": _new, "_one_kind": _one_kind, "_own": own, "_own_memory": storage.apart,
+    "_gather": _gather, "_new": _new, "_one_kind": _one_kind, "_own": own, "_own_memory": storage.lazy_clone,
     "_several": _several, "_state": state,
 }  # fmt: skip

@@ -290,7 +290,7 @@ def is_view(tensor: Tensor) -> bool:
     return tensor._base is not None
 
 
-def apart(tensor: Tensor) -> Tensor:
+def lazy_clone(tensor: Tensor) -> Tensor:
     """The same values where no write to another tensor reaches them:
     the memory is shared until one of the two is written to. Packed weights, which nobody can write to, stay as they are.
     """

@@ -35,7 +35,7 @@ What computes a node in a plan is found by `plan.lower`; kernels that only plans
 begin with `_plan_`, with forward rules that call `core.kernels`.
 """
 
-from core.graph.changes import arrays_changed, rules_changed, values_changed
+from core.graph.versions import arrays_changed, rules_changed, values_changed
 
 __all__ = ["Compiled", "arrays_changed", "explain", "rules_changed", "trace", "values_changed"]
 

@@ -1,7 +1,7 @@
 """CUDA graphs: what a plan computes again and again for the same shapes is handed to the GPU as a whole.
 
 A launch of a kernel costs several microseconds of the CPU, a replay of a captured graph costs one launch for all of
-them. A plan decides by itself: a set of shapes that came `PATIENCE` times is captured, the plan's parts apart. Memory
+them. A plan decides by itself: a set of shapes that came `WARM_UP` times is captured, the plan's parts apart. Memory
 for all captures together is limited to a share of the device's (the environment variable `MXNET_CUDA_GRAPH_SHARE`,
 default 0.5; with 0 nothing is captured); where it is used up, those that were not replayed for the longest time go.
 
@@ -29,11 +29,11 @@ from collections.abc import Callable, Sequence
 
 from core import kernels, storage
 from core.base import MXNetError
-from core.graph.changes import values_changed
 from core.graph.ir import Draw, Graph
 from core.graph.plan import Part, Step
+from core.graph.versions import values_changed
 
-PATIENCE = 4  # calls before a set of shapes is captured; kernels are loaded and tuned in them
+WARM_UP = 4  # calls before a set of shapes is captured; kernels are loaded and tuned in them
 PROMISED = 2  # the same where static_alloc and static_shape promise that it comes again; the last is like a replay
 MOVES = 4  # times that arrays may move before a plan is run kernel by kernel
 LIMIT = 256  # sets of shapes that one plan counts
@@ -109,7 +109,7 @@ class Captured:
     ):
         self._run, self._run_backward = forward.run, backward and backward.run
         self.reason = obstacle(graph, [part for part in (forward, backward) if part is not None])
-        self._decline, self._patience, self._calls = decline, PROMISED if promised else PATIENCE, 0
+        self._decline, self._warm_up, self._calls = decline, PROMISED if promised else WARM_UP, 0
         self._ctx, self._by_shape = graph.outputs[0].ctx, graph.space is not None
         self._writes = bool(graph.writes) or any(node.effect for node in graph.nodes)
         self._pool = _predictions(self._ctx) if backward is None else storage.GraphPool()
@@ -125,12 +125,12 @@ class Captured:
         """The function of the forward part."""
         self._calls += 1
         if self.reason:
-            if self._calls == self._patience:
+            if self._calls == self._warm_up:
                 self._decline(self.reason)
             return self._run(inputs, held, prepared, keys)
         shapes = self._count(inputs)
         lent = self._lent()
-        if shapes.calls < self._patience << shapes.evictions or (lent is not None and not lent.back):
+        if shapes.calls < self._warm_up << shapes.evictions or (lent is not None and not lent.back):
             return self._uncaptured(shapes, inputs, held, prepared, keys)
         with _budget.lock:
             if not self._stays(held):
@@ -178,7 +178,7 @@ class Captured:
             return f"not captured as a CUDA graph: {self.reason}"
         captured = [s for s in self._shapes.values() if s.forward is not None and s.forward.replay is not None]
         if not captured:
-            return f"captured as a CUDA graph once shapes came {self._patience} times"
+            return f"captured as a CUDA graph once shapes came {self._warm_up} times"
         return (
             f"captured as a CUDA graph for {len(captured)} of {len(self._shapes)} sets of shapes, "
             f"{sum(s.nbytes for s in captured)} bytes"

@@ -14,20 +14,20 @@ from core.context import current_context
 from core.dtypes import dtype_name
 from core.extents import evaluated, hints
 from core.graph.capture import Captured, considered, warn
-from core.graph.changes import Changes, around
 from core.graph.ir import HELD, INPUT, Graph, Value, written
 from core.graph.passes import optimize
 from core.graph.plan import Part, backward_part, early_part, forward_part, sharing_of
 from core.graph.replay import run_forward
 from core.graph.shape_classes import MOST, OpenShapes, ShapeClass, class_of
 from core.graph.trace import ReadsValue, Slot, Traced, Untraceable, mapped, trace
+from core.graph.versions import Versions, thread
 from core.ndarray.ndarray import NDArray
 
 state = autograd.state
 LIMIT = 256  # plans that one block keeps; the oldest goes first
 MOST_PREPARED = 2**31  # bytes of packed weights that the plans of one block keep: there is one set for each signature
 PROMISED = 8  # shapes that are few, as static_shape promises
-PATIENCE = 24  # calls of a network of small arrays in which a plan saves the time that it takes to make
+WARM_UP = 24  # calls of a network of small arrays in which a plan saves the time that it takes to make
 SMALL = 2**17  # bytes that an operator writes while another one is called
 
 
@@ -61,11 +61,11 @@ class Compiled:
 
     def __call__(self, *args, variant=None):
         """The function's results; `variant` is whatever else they depend on."""
-        if around.untraced and not self._accepts(args):
+        if thread.untraced and not self._accepts(args):
             return self._function(*args)
         leaves: list[NDArray] = []
         key = (*_signature(args, leaves, state.recording), _mode(variant))
-        if self._seen != Changes.count:
+        if self._seen != Versions.arrays:
             self._look_again()
         plan = self._plans.get(key)
         if plan is None:
@@ -119,7 +119,7 @@ class Compiled:
                 if known is None:
                     known = self._classes[name] = ShapeClass(shapes)
                     known.closed = str(plan) if type(plan) is Untraceable else ""
-                self._seen, self._arrays = Changes.count, _marks(self._parameters())
+                self._seen, self._arrays = Versions.arrays, _marks(self._parameters())
             while len(self._plans) >= LIMIT:
                 self._plans.pop(next(iter(self._plans)))
             self._plans[key] = self._latest[key[-1]] = plan
@@ -133,7 +133,7 @@ class Compiled:
         came = self._met[key] = self._met.pop(key, 0) + 1
         if len(self._met) > LIMIT:
             self._met.pop(next(iter(self._met)))
-        return came >= latest.patience
+        return came >= latest.warm_up
 
     def _count_promised(self, name: tuple, shapes: list) -> None:
         """Warns, once, where few shapes were promised and many come; each may be captured for itself, no more."""
@@ -194,12 +194,12 @@ class Compiled:
         self._holding = [p for p in self._holding if any(p is q for q in (*self._plans.values(), *known.plans))]
 
     def _run_untraced(self, args: tuple, waiting: bool = False):
-        before = around.untraced, around.waiting
-        around.untraced, around.waiting = True, waiting
+        before = thread.untraced, thread.waiting
+        thread.untraced, thread.waiting = True, waiting
         try:
             return self._function(*args)
         finally:
-            around.untraced, around.waiting = before
+            thread.untraced, thread.waiting = before
 
     def _accepts(self, args: tuple) -> bool:
         """Whether these can be arguments of a compiled function.
@@ -280,7 +280,7 @@ class Compiled:
                 self._classes.clear()
                 self._latest.clear()
                 self._holding.clear()
-            self._seen, self._arrays = Changes.count, marks
+            self._seen, self._arrays = Versions.arrays, marks
 
 
 class Plan:
@@ -296,7 +296,7 @@ class Plan:
     ):
         self._traced, self._hold, self.shapes = traced.graph, hold, shapes
         self.inline_limit = (flags or {}).get("inline_limit", 2)
-        self.patience = 0 if traced.keeps else _patience(traced.graph)
+        self.warm_up = 0 if traced.keeps else _warm_up(traced.graph)
         graph = self.graph = optimize(traced.graph)
         self._sharing = sharing_of(graph)
         self.early = early_part(graph, self._sharing) if any(node.early for node in graph.nodes) else None
@@ -350,7 +350,7 @@ class Plan:
             raise operand_errors.failure("a hybridized block", leaves, error) from error
         outputs = [kind._wrap(t, ctx) for (kind, ctx), t in zip(self._results, results)]
         for k in self._views:
-            outputs[k]._data = storage.apart(outputs[k]._data)
+            outputs[k]._data = storage.lazy_clone(outputs[k]._data)
         if self.backward is not None and state.recording:
             node = _Call(self, leaves, outputs, saved, keys)
             for k in self._heads:
@@ -366,11 +366,11 @@ class Plan:
         if self._ready and not self._watched:
             return self._ready  # it is made of constants alone
         tensors = [held[k] for k in self._watched]
-        state = Changes.values, [t._version for t in tensors]
+        state = Versions.values, [t._version for t in tensors]
         ready = self._ready
         if not ready or state != self._state or not all(map(operator.is_, tensors, self._last)):
             ready = self._ready = self._run_early(held)
-            self._state = Changes.values, [t._version for t in tensors]  # the early part itself may write
+            self._state = Versions.values, [t._version for t in tensors]  # the early part itself may write
             self._last = tensors
             self._hold(self)
         return ready
@@ -512,7 +512,7 @@ class _Store:
 
 def _mode(variant) -> tuple:
     """What a plan depends on besides its arguments."""
-    return state.recording, state.training, kernels.forced_backend(), Changes.rules, variant
+    return state.recording, state.training, kernels.forced_backend(), Versions.rules, variant
 
 
 def _signature(args: Sequence, leaves: list[NDArray], recording: bool) -> list:
@@ -558,14 +558,14 @@ def _filled(template, outputs: list[NDArray], leaves: list[NDArray], plan: Plan)
     return mapped((template,), array)[0]
 
 
-def _patience(graph: Graph) -> float:
+def _warm_up(graph: Graph) -> float:
     """Calls after which another plan like this one has paid for itself,
     which does not depend on how fast the machine is.
 
     A plan takes time for each node when it is made, and saves some for each node and each byte whenever it is called.
     """
     nodes = max(len(graph.nodes), 1)
-    return PATIENCE * nodes / (nodes + sum(v.nbytes for node in graph.nodes for v in node.outputs) / SMALL)
+    return WARM_UP * nodes / (nodes + sum(v.nbytes for node in graph.nodes for v in node.outputs) / SMALL)
 
 
 def _looks_outside(output: Value, sharing) -> bool:

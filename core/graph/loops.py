@@ -41,7 +41,7 @@ class Body:
             if keep:
                 kept.append(left)
         stacked = [TABLE["stack"].forward(*parts, axis=0) for parts in zip(*rows)]
-        return (*stacked, *map(storage.apart, states)), kept
+        return (*stacked, *map(storage.lazy_clone, states)), kept
 
     def described(self, rows: Sequence = ()) -> tuple:
         """The results without memory, of outputs along axes of these lengths."""
@@ -170,7 +170,7 @@ class While(Body):
         outputs = [storage.zeros_of((s, x.dtype, tensors[0].device)) for s, x in zip(shapes, made)]
         for whole, parts in zip(outputs, zip(*rows)):
             whole[: len(rows)].copy_(TABLE["stack"].forward(*parts, axis=0))
-        return (*outputs, *map(storage.apart, states)), kept
+        return (*outputs, *map(storage.lazy_clone, states)), kept
 
     def replay(self, arrays: Sequence[NDArray], lengths: tuple) -> list[NDArray]:
         _, states, held = self._operands(arrays)
@@ -203,7 +203,7 @@ class Branch:
             return self.then.described(), []
         body, held = self._chosen(bool(tensors[0]), tensors)
         found, _, kept = body.stepper(held, lengths)([])
-        return tuple(map(storage.apart, found)), [body is self.then, kept if keep else None]
+        return tuple(map(storage.lazy_clone, found)), [body is self.then, kept if keep else None]
 
     def backward(self, tensors: Sequence, kept: list, lengths: tuple) -> tuple:
         """Gradients of what both bodies read, zeros for the one that was not run."""

@@ -165,7 +165,7 @@ class Tracer:
         target._data = source._data if target.dtype == source.dtype else F.Cast(source, dtype=target.dtype)._data
         self._views.written(target)
 
-    def apart(self, array: NDArray) -> None:
+    def unshare(self, array: NDArray) -> None:
         """The user gets an array that shares its memory with no other, whichever operator it came from."""
         self._views.forget(array)
 

@@ -162,7 +162,7 @@ def _flatten_special(attrs: Namespace) -> Special:
     def run(data: Tensor) -> Tensor:
         if data.dim() == 2 and data.is_contiguous():
             return share(data)  # where it cannot, the slow path copies
-        return storage.apart(data.flatten(1))
+        return storage.lazy_clone(data.flatten(1))
 
     return run
 
@@ -214,7 +214,7 @@ def _expand_dims_special(attrs: Namespace) -> Special:
 
     def run(data: Tensor) -> Tensor:
         view = data.unsqueeze(axis)  # which knows its axes
-        return share(view) if data.is_contiguous() else storage.apart(view)  # where it cannot, the long way copies
+        return share(view) if data.is_contiguous() else storage.lazy_clone(view)  # where it cannot, the long way copies
 
     return run
 

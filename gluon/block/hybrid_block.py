@@ -6,7 +6,7 @@ from core import autograd, graph
 from core import ndarray as nd
 from core.base import MXNetError, NotAnArray
 from core.context import current_context
-from core.graph.changes import around
+from core.graph.versions import thread
 from core.numpy.multiarray import ndarray as np_ndarray
 from core.operand_errors import OperandError
 from core.util import is_np_array
@@ -273,7 +273,7 @@ class HybridBlock(Block):
         """Whether a call goes through a plan of this block,
         which is no part of what is traced or waits for its own plan.
         """
-        return self._active and self._traceable and autograd.state.tracer is None and not around.waiting
+        return self._active and self._traceable and autograd.state.tracer is None and not thread.waiting
 
     def _run(self, operators, ctx, x, args):
         """`hybrid_forward` on arrays."""

@@ -553,7 +553,7 @@ def test_several_shapes_and_a_bounded_cache(monkeypatch):
     from core.graph import compiled
 
     monkeypatch.setattr(compiled, "LIMIT", 3)
-    monkeypatch.setattr(compiled, "PATIENCE", 0)
+    monkeypatch.setattr(compiled, "WARM_UP", 0)
     net = nn.Dense(2, in_units=3)
     net.initialize()
     net.hybridize()
@@ -592,7 +592,7 @@ def test_shapes_that_no_plan_can_leave_open_are_compiled_when_they_came_often_en
                 total = total * 0.5 + x[k]
             return total
 
-    monkeypatch.setattr(compiled, "PATIENCE", 2)
+    monkeypatch.setattr(compiled, "WARM_UP", 2)
     net = Steps()
     net.hybridize()
     for n in (2, 3, 4, 3):
@@ -617,7 +617,7 @@ def test_large_arrays_are_waited_for_less():
     net = nn.Dense(2, in_units=3, flatten=False)
     net.initialize()
     net.hybridize()
-    small, large = (net.plan_of(array(n, 3)).patience for n in (1, 100_000))
+    small, large = (net.plan_of(array(n, 3)).warm_up for n in (1, 100_000))
     assert small > 20 > 5 > large
 
 
@@ -651,7 +651,7 @@ def test_parts_of_a_block_that_is_not_compiled_take_what_they_take_in_a_traced_o
         def hybrid_forward(self, F, x):
             return self.part(x, 3, {"a": 1})
 
-    monkeypatch.setattr(compiled, "PATIENCE", 100)
+    monkeypatch.setattr(compiled, "WARM_UP", 100)
     net = Outer()
     net.hybridize()
     for n in (1, 2, 3):

@@ -1,7 +1,7 @@
 """Plans, bound: what a plan launches follows from the layouts of what it is given, so one key serves all of its calls.
 
 A kernel that is called by itself makes a key of its arguments, looks up the replay and calls it
-(`core.kernels.triton.replay`); of a plan's step that is the greater part of its time. A plan that was called `PATIENCE`
+(`core.kernels.triton.replay`); of a plan's step that is the greater part of its time. A plan that was called `WARM_UP`
 times with a key is watched once: which replay does each of its calls find? The plan bound to that key is the same code
 with those in place of the kernels.
 
@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 from core.kernels.triton import replay
 
-PATIENCE = 6  # calls of a key before it is bound
+WARM_UP = 6  # calls of a key before it is bound
 MOST = 256  # keys of one plan; beyond, all are dropped
 
 
@@ -48,7 +48,7 @@ class _Bound:
         if known is not None:
             return known(*args)
         came = self._seen[key] = self._seen.get(key, 0) + 1
-        if came < PATIENCE:
+        if came < WARM_UP:
             if len(self._seen) > MOST:
                 self.forget()
             return self._function(*args)

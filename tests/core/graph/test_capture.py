@@ -15,10 +15,10 @@ import pytest
 import core as mx
 from core import autograd, storage
 from core.graph import capture, compiled
-from core.graph.capture import PATIENCE, PROMISED, Captured, considered, obstacle
-from core.graph.changes import values_changed
+from core.graph.capture import PROMISED, WARM_UP, Captured, considered, obstacle
 from core.graph.plan import forward_part, sharing_of
 from core.graph.trace import trace
+from core.graph.versions import values_changed
 from gluon import HybridBlock, nn
 
 
@@ -132,7 +132,7 @@ def hybrid(net=None, **flags):
 
 def test_what_comes_again_is_captured_without_flags(gpu):
     net = hybrid()
-    for k in range(PATIENCE):
+    for k in range(WARM_UP):
         assert net(mx.nd.array([k, -k])).asnumpy().tolist() == [2.0 * k, 0]
         assert not gpu.captures
     for k in range(3):
@@ -141,20 +141,20 @@ def test_what_comes_again_is_captured_without_flags(gpu):
 
 
 @pytest.mark.parametrize(
-    "flags, patience", [({"static_alloc": True}, PATIENCE), ({"static_alloc": True, "static_shape": True}, PROMISED)]
+    "flags, warm_up", [({"static_alloc": True}, WARM_UP), ({"static_alloc": True, "static_shape": True}, PROMISED)]
 )
-def test_flags_capture_earlier_at_most(gpu, flags, patience):
+def test_flags_capture_earlier_at_most(gpu, flags, warm_up):
     net = hybrid(**flags)
     counts = []
-    for _ in range(patience + 1):
+    for _ in range(warm_up + 1):
         net(mx.nd.ones((2, 3)))
         counts.append(gpu.captures)
-    assert counts == [0] * patience + [1]
+    assert counts == [0] * warm_up + [1]
 
 
 def test_each_set_of_lengths_of_one_plan_is_captured_for_itself(gpu):
     net = hybrid()
-    for _ in range(PATIENCE + 2):
+    for _ in range(WARM_UP + 2):
         for n in (2, 3, 4, 5):
             x = np.arange(2.0 * n).reshape(n, 2) - 3
             np.testing.assert_array_equal(net(mx.nd.array(x)).asnumpy(), 2 * np.maximum(x, 0))
@@ -166,11 +166,11 @@ def test_each_set_of_lengths_of_one_plan_is_captured_for_itself(gpu):
 
 def test_results_are_the_caller_s_over_several_calls(gpu):
     net = hybrid()
-    kept = [net(mx.nd.array([k, 1])) for k in range(PATIENCE + 8)]
+    kept = [net(mx.nd.array([k, 1])) for k in range(WARM_UP + 8)]
     views = [y[:1] for y in kept]
     assert gpu.replays == 8
-    assert [y.asnumpy().tolist() for y in kept] == [[2.0 * k, 2] for k in range(PATIENCE + 8)]
-    assert [y.asscalar() for y in views] == [2.0 * k for k in range(PATIENCE + 8)]
+    assert [y.asnumpy().tolist() for y in kept] == [[2.0 * k, 2] for k in range(WARM_UP + 8)]
+    assert [y.asscalar() for y in views] == [2.0 * k for k in range(WARM_UP + 8)]
     kept[-1][:] = 9
     assert net(mx.nd.array([1, 1])).asnumpy().tolist() == [2, 2]
 
@@ -180,14 +180,14 @@ def test_the_least_recently_used_capture_goes_where_memory_is_short(gpu, monkeyp
     nets = [hybrid() for _ in range(3)]
     x = mx.nd.ones((2,))
     for net in nets:
-        for _ in range(PATIENCE + 1):
+        for _ in range(WARM_UP + 1):
             net(x)
     assert gpu.captures == 3
     text = [mx.graph.explain(net, x) for net in nets]
     assert ["for 1 of 1" in t for t in text] == [False, True, True]
     nets[1](x), nets[1](x)
     assert gpu.replays == 5
-    for _ in range(2 * PATIENCE + 1):  # what was let go once has to come more often
+    for _ in range(2 * WARM_UP + 1):  # what was let go once has to come more often
         assert nets[0](x).asnumpy().tolist() == [2, 2]
     assert ["for 1 of 1" in mx.graph.explain(net, x) for net in nets] == [True, True, False]
     del nets[:], net
@@ -199,7 +199,7 @@ def test_a_capture_above_the_limit_is_declined_with_one_warning(gpu, monkeypatch
     monkeypatch.setenv(capture.SHARE, "0.05")
     net, x = hybrid(), mx.nd.ones((2,))
     with pytest.warns(UserWarning, match="100 bytes, and MXNET_CUDA_GRAPH_SHARE allows 50") as warned:
-        for _ in range(PATIENCE + 3):
+        for _ in range(WARM_UP + 3):
             assert net(x).asnumpy().tolist() == [2, 2]
     assert len(warned) == 1 and gpu.captures == 1
 
@@ -214,7 +214,7 @@ def test_what_waits_for_the_device_is_told_once_for_all_plans_of_a_block(gpu, mo
         UserWarning, match="kernel by kernel: operation not permitted when stream is capturing$"
     ) as warned:
         for n in (1, 2, 3):
-            for k in range(PATIENCE + 2):
+            for k in range(WARM_UP + 2):
                 assert net(mx.nd.full((n, 1), k)).asnumpy().tolist() == [[2.0 * k]] * n
     assert len(warned) == 1
     assert "not captured as a CUDA graph: operation not permitted" in mx.graph.explain(net, mx.nd.ones((1, 1)))
@@ -225,7 +225,7 @@ def test_what_is_known_to_be_in_the_way_is_told_when_a_capture_is_due(gpu, monke
     net, x = hybrid(), mx.nd.ones((2,))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for _ in range(PATIENCE - 1):
+        for _ in range(WARM_UP - 1):
             net(x)
     with pytest.warns(UserWarning, match="some of its arrays are not on the GPU"):
         net(x)
@@ -259,7 +259,7 @@ def test_what_is_made_of_constants_is_made_once():
 def test_gradients_are_written_to_the_parameters_own_memory(gpu):
     net = hybrid(nn.Dense(2, in_units=3))
     weight, places = net.weight, set()
-    for k in range(PATIENCE + 4):
+    for k in range(WARM_UP + 4):
         x = mx.nd.array(np.random.RandomState(k).standard_normal((4, 3)))
         with autograd.record():
             y = net(x)
@@ -276,7 +276,7 @@ def test_gradients_that_are_added_or_read_twice_are_right(gpu):
     other = nn.Dense(2, in_units=3, params=net.params)
     other.hybridize()
     x, total = mx.nd.ones((4, 3)), 0
-    for k in range(1, PATIENCE + 4):
+    for k in range(1, WARM_UP + 4):
         with autograd.record():
             y = net(x) * k + other(x)
         y.backward()

@@ -124,7 +124,7 @@ def network(name: str, hybrid: bool) -> dict:
         trainer.step(shape[0])
 
     counts = {"forward": launches(lambda: net(x)), "step": launches(step)}
-    for _ in range(bound.PATIENCE):
+    for _ in range(bound.WARM_UP):
         net(x)
     ratio = ratios({name: lambda: net(x)}, 5)[name]
     return counts | {"bare launches for each of the forward pass": ratio / counts["forward"]}
@@ -177,7 +177,7 @@ def captured(name: str) -> dict:
             value.backward()
             trainer.step(shape[0])
 
-        for _ in range(2 * capture.PATIENCE):
+        for _ in range(2 * capture.WARM_UP):
             step()
         del GPU.launches[:], copies[:]
         step()
