@@ -41,6 +41,8 @@ class SymbolicTensor(Tensor):
         with _plain():
             if func in _LIKE:
                 return empty(args[0].shape, (kwargs or {}).get("dtype") or args[0].dtype)
+            if func is Tensor._lazy_clone:
+                return args[0].clone()
             if func not in _INDEPENDENT:
                 args, kwargs = _pinned(args), {key: _pinned(value) for key, value in (kwargs or {}).items()}
             return func(*args, **(kwargs or {}))
