@@ -214,9 +214,10 @@ class _Execution:
             for memories, p in zip(self._parameters, self._kept, strict=True):
                 for memory in memories:
                     memory.point(p.data_ptr())
-        execute = onednn.execute
+        execute, check = onednn.executor(), onednn.check
         for primitive, where, count, arguments in self._calls:
-            execute(primitive, where, count, arguments)
+            if status := execute(primitive, where, count, arguments):
+                check("execution", status)
 
 
 # ------------------------------------------------------------------------------------ the kernels that are taken
