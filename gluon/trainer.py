@@ -40,9 +40,10 @@ class Trainer:
     sum those of the contexts of this process, None leaves that to the program; "dist_sync", "dist_device_sync"
     those of all processes, which `torchrun` or `scripts/launch.py` start: then parameters begin with the values of
     process 0, and sums are on their way while the backward pass computes further gradients; `Parameter.grad()` is
-    that of this process until `step`. A store of another class (`KVStoreBase`) is asked to `broadcast` and to
-    `pushpull`. compression_params: `{"type": "2bit", "threshold": 0.5}`, for "device" and "dist" types; one context
-    alone sends nothing. update_on_kvstore: kept for programs written for MXNet; each context updates its own copy
+    that of this process until `step`, and the sums take as much memory besides until then. A store of another class
+    (`KVStoreBase`) is asked to `broadcast` and to `pushpull`. compression_params: `{"type": "2bit", "threshold": 0.5}`,
+    for "device" and "dist" types; one context alone sends nothing. update_on_kvstore: kept for programs written for
+    MXNet; each context updates its own copy
     in any case, but as there `update` and `allreduce_grads` are refused, gradients need not be fresh, and the step
     leaves the gradients of several contexts as they were. As there, None stands for True with several contexts or
     processes, unless gradients are sparse or MXNET_UPDATE_ON_KVSTORE=0 is set.
