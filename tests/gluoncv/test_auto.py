@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 
 import numpy as np
 import pytest
@@ -21,12 +22,12 @@ SMALL = {"model": "cifar_resnet20_v1", "use_pretrained": False, "input_size": 32
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
     """A folder with train and test, 12 and 4 pictures of each of three colours."""
-    root, random = tmp_path_factory.mktemp("pictures"), np.random.RandomState(0)
+    root, drawn = tmp_path_factory.mktemp("pictures"), np.random.RandomState(0)
     for part, count in (("train", 12), ("test", 4)):
         for name, colour in COLOURS.items():
             (root / part / name).mkdir(parents=True)
             for k in range(count):
-                pixels = np.clip(random.normal(colour, 30, (36, 40, 3)), 0, 255).astype("uint8")
+                pixels = np.clip(drawn.normal(colour, 30, (36, 40, 3)), 0, 255).astype("uint8")
                 Image.fromarray(pixels).save(root / part / name / f"{k}.png")
     return root
 
@@ -142,11 +143,11 @@ def test_settings_are_checked_and_changed():
 @pytest.fixture
 def boxes():
     """32 pictures of 64 pixels, each with a bright square of one of two colours somewhere."""
-    random, items = np.random.RandomState(0), []
+    drawn, items = np.random.RandomState(0), []
     for k in range(32):
-        picture = random.randint(0, 60, (64, 64, 3)).astype("uint8")
-        side = random.randint(24, 40)
-        left, top = random.randint(0, 64 - side, 2)
+        picture = drawn.randint(0, 60, (64, 64, 3)).astype("uint8")
+        side = drawn.randint(24, 40)
+        left, top = drawn.randint(0, 64 - side, 2)
         picture[top : top + side, left : left + side, k % 2] = 255
         items.append(
             (nd.array(picture, dtype="uint8"), np.array([[left, top, left + side - 1, top + side - 1, k % 2]]))
@@ -168,32 +169,30 @@ REGIONS = {
     "num_sample": 32, "alloc_size": (32, 32), "rpn_channel": 64, "num_fpn_filters": 64,
     "num_box_head_dense_filters": 64,
 }  # fmt: skip
-# estimator: (settings of a small one, epochs, rate, least mean average precision; None: the loss falls)
+SHAPED = {"data_shape": 64, "batch_size": 4, "lr_mode": "cosine"}
+# estimator: settings of a small one, epochs, rate
 DETECTORS = {
-    "ssd": ({"backbone": "mobilenet0.25", "data_shape": 64, "batch_size": 8}, 3, 0.02, 0.02),
-    "yolo3": ({"backbone": "mobilenet0.25", "data_shape": 64, "batch_size": 4}, 10, 0.005, None),
-    "center_net": ({"backbone": "resnet18_v1b", "data_shape": 64, "batch_size": 4}, 5, 0.003, None),
+    "ssd": ({"backbone": "mobilenet0.25", **SHAPED}, 24, 0.005),
+    "yolo3": ({"backbone": "mobilenet0.25", **SHAPED}, 14, 0.003),
+    "center_net": ({"backbone": "resnet18_v1b", **SHAPED}, 8, 0.002),
     "faster_rcnn": (
         {"backbone": "resnet18_v1b", "image_short": 64, "image_max_size": 64, "options": REGIONS, "batch_size": 4},
-        6,
+        9,
         0.03,
-        0.05,
     ),
 }
 
 
 @pytest.mark.parametrize("name", DETECTORS)
 def test_objects_are_found(name, boxes, tmp_path):
-    config, epochs, rate, least = DETECTORS[name]
+    config, epochs, rate = DETECTORS[name]
     config = {**config, "transfer": None, "pretrained_base": False, "score_thresh": 0.0}
     kind = auto.ObjectDetection.ESTIMATORS[name]
-    untrained = kind({**config, "epochs": 1, "lr": 1e-9}).fit(boxes, boxes)
+    untrained = kind({**config, "epochs": 1, "lr": 1e-9}).fit(boxes, boxes)["valid_map"]
     told = []
     estimator = kind({**config, "epochs": epochs, "lr": rate}, reporter=lambda epoch, value: told.append(value))
     result = estimator.fit(boxes, boxes)
-    # What is drawn depends on the names of layers, which count on, so figures after few steps do.
-    assert result["valid_map"] == max(told) and len(told) == epochs
-    assert result["train_loss"] < untrained["train_loss"] if least is None else result["valid_map"] > least
+    assert result["valid_map"] == max(told) > max(4 * untrained, 0.04) and len(told) == epochs
     names, figures = estimator.evaluate(boxes)
     assert names == ["red", "green", "mAP"] and figures[-1] == pytest.approx(np.mean(figures[:2]))
     found = estimator.predict(boxes[0][0])
@@ -204,6 +203,19 @@ def test_objects_are_found(name, boxes, tmp_path):
     estimator.save(tmp_path / "boxes.safetensors")
     again = auto.ObjectDetection.load(tmp_path / "boxes.safetensors")
     assert again.evaluate(boxes)[1] == pytest.approx(figures, abs=1e-4)
+
+
+def test_a_seed_says_all_that_is_drawn(boxes):
+    """Also after other networks were made and other numbers drawn."""
+    config = {**DETECTORS["yolo3"][0], "transfer": None, "pretrained_base": False, "epochs": 1, "lr": 0.001}
+    found = []
+    for seed in (3, 3, 4):
+        estimator = auto.YOLOv3Estimator({**config, "seed": seed})
+        found.append(estimator.fit(boxes, boxes)["train_loss"])
+        random.seed(seed)
+        np.random.seed(9)
+        model_zoo.get_model("cifar_resnet20_v1")
+    assert found[1] == pytest.approx(found[0], rel=1e-4) and found[2] != pytest.approx(found[0], rel=1e-4)
 
 
 def test_a_task_is_told_its_estimator(boxes):

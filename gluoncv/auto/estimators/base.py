@@ -6,6 +6,7 @@ import json
 import logging
 import math
 import os
+import random as python_random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ import numpy as np
 from core import autograd, context, nd, random
 from core.base import MXNetError
 from core.files.safetensors import read_safetensors, write_safetensors
+from core.name import NameManager
 from gluon import Trainer
 from gluon.data import DataLoader, Dataset
 from gluoncv.auto.config import merged
@@ -116,11 +118,13 @@ class BaseEstimator:
 
     def _begin(self, classes: list[str]) -> None:
         seed = self._settings["train"]["seed"]
-        random.seed(seed)
-        np.random.seed(seed)
+        for source in (random, np.random, python_random):
+            source.seed(seed)
         if self.net is None:
             self.classes = classes
-            self.net = self._network(restored=False)
+            # Parameters draw in the order of their names, which count on from network to network.
+            with NameManager():
+                self.net = self._network(restored=False)
         elif classes != self.classes:
             raise ValueError(f"the network is trained for the classes {self.classes}, the data have {classes}")
 
