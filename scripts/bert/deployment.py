@@ -26,6 +26,10 @@ def add_deployment_arguments(parser: argparse.ArgumentParser, batches: int) -> N
         default="customize",
         help="ranges; customize: as fits a BERT (default: %(default)s)",
     )
+    add(
+        "--quantize_granularity", choices=("tensor-wise", "channel-wise"), default="channel-wise",
+        help="ranges of weights: one a layer, or one a unit, which errs by a third less (default: %(default)s)",
+    )  # fmt: skip
     add("--deploy", action="store_true", help="with --only_inference or --only_predict: read --model_prefix")
     add("--model_prefix", help="network in PREFIX-symbol.json and PREFIX-0000.params, as --only_calibration writes it")
     add("--round_to", type=int, help="lengths of batches are multiples of this (default: 8)")
@@ -52,7 +56,8 @@ def calibrate(args: argparse.Namespace, net, batches: Iterable, batch_size: int,
     """
     collector = BertLayerCollector(clip_min=-50, clip_max=10) if args.calib_mode == "customize" else None
     codes = quantize_net_v2(
-        net, args.quantized_dtype, quantize_mode="smart", calib_data=None if args.calib_mode == "none" else batches,
+        net, args.quantized_dtype, quantize_mode="smart", quantize_granularity=args.quantize_granularity,
+        calib_data=None if args.calib_mode == "none" else batches,
         data_shapes=[(name, None) for name in INPUTS], calib_mode=args.calib_mode,
         num_calib_examples=batch_size * args.num_calib_batches, ctx=context, LayerOutputCollector=collector,
     )  # fmt: skip

@@ -2,9 +2,12 @@
 
 import numpy as np
 
+import core as mx
 from scripts.bert import compare_eight_bits
+from scripts.bert.deployment import deployed as deployed_net
 from scripts.bert.embedding import main as embedding
-from scripts.bert.finetune_classifier import main
+from scripts.bert.finetune_classifier import main, treebank
+from scripts.bert.text_classifier import TextClassifier
 
 
 def test_words_of_sentences_have_vectors(minilm, tmp_path):
@@ -37,3 +40,17 @@ def test_a_tuned_network_is_put_on_codes_and_deployed(data, programs, minilm, tm
     compared = ["--model_prefix", made["model_prefix"], "--samples", 4, "--calls", 1, "--sizes", 2]
     found = compare_eight_bits.main([str(a) for a in (*folders, *compared)])
     assert found.keys() >= {"dev_accuracy_float32", "test_accuracy_int8", "ratio_batch2"}
+
+    # Weights with a range for each unit, the default, err less than those with one for a layer.
+    layers = ["--only_calibration", "--num_calib_batches", 1, "--quantize_granularity", "tensor-wise"]
+    coarse = programs(main, *tested, *layers, "--output_dir", tmp_path / "coarse", into="coarse")
+    classifier = TextClassifier.load(tmp_path / "model", mx.cpu())
+    texts = treebank(data / "sst", 0)["dev"][:16]
+    samples = [(*fields, 0) for fields in classifier.inputs((text,) for text, _ in texts)]
+    (batch,) = classifier.batches(samples, 16, shuffle=False)
+    true = classifier.scores(batch[:3], mx.cpu()).asnumpy()
+    errors = []
+    for prefix in (made["model_prefix"], coarse["model_prefix"]):
+        classifier.net = deployed_net(prefix, mx.cpu())
+        errors.append(np.abs(classifier.scores(batch[:3], mx.cpu()).asnumpy() - true).mean())
+    assert 0 < errors[0] < 0.9 * errors[1]
