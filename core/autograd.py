@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core import late_names
+from core import kernels, late_names, storage
 from core.backward import finish, place, refill, run
 from core.base import MXNetError, as_list
 from core.ops.registry import Operator
@@ -226,7 +226,7 @@ def _hung(gradient, variable):
 
 def _head_gradients(heads, head_grads) -> list:
     if head_grads is None:
-        return [h.ones_like() for h in heads]
+        return [_ones_for(h) for h in heads]
     given = head_grads if isinstance(head_grads, (list, tuple)) else [head_grads]
     if len(given) != len(heads):
         raise ValueError(
@@ -235,13 +235,20 @@ def _head_gradients(heads, head_grads) -> list:
     found = []
     for output, gradient in zip(heads, given, strict=True):
         if gradient is None:
-            gradient = output.ones_like()
+            gradient = _ones_for(output)
         elif gradient.size != output.size:
             raise MXNetError(
                 f"an output gradient of shape {gradient.shape} does not fit the output, whose shape is {output.shape}"
             )
         found.append(gradient)
     return found
+
+
+def _ones_for(head):
+    """The gradient of what is differentiated by itself."""
+    if state.tracer is not None or head.stype != "default" or storage.is_meta(head._data):
+        return head.ones_like()
+    return head._new(kernels.shape.ones_of(storage.like(head._data)), head._ctx)
 
 
 class Function:

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Collection, Sequence
 from types import SimpleNamespace
 
-from core import storage
+from core import kernels, storage
 from core.base import MXNetError, as_list
 from core.kernels.formula import OUT
 from core.ops.registry import F
@@ -255,7 +255,7 @@ def zeros_head(kind: type, description: tuple, ctx):
     """Zeros in the place of a gradient that did not come, as `storage.like` describes them."""
     if state.tracer is not None:
         return state.tracer.zeros(kind, description)
-    return kind._wrap(storage.zeros_of(description), ctx)
+    return kind._wrap(kernels.shape.zeros_of(description), ctx)
 
 
 def _context(node: Application):
@@ -422,13 +422,13 @@ def _store(leaf: Leaf, found: tuple | None, others=()) -> None:
         leaf.grad._receive(None if found is None else found[1], leaf.req)
     elif found is None:
         if leaf.req == "write":
-            leaf.grad._data.zero_()
+            kernels.shape.fill_(leaf.grad._data, 0)
     elif found[1]._data is leaf.grad._data:  # a captured plan wrote there
         storage.count_change([leaf.grad._data])
     elif leaf.req == "add":
-        leaf.grad._data.add_(found[1]._data)
+        kernels.shape.add_(leaf.grad._data, found[1]._data)
     elif not storage.take_ownership(leaf.grad._data, found, others):
-        leaf.grad._data.copy_(found[1]._data)
+        kernels.shape.copy_(leaf.grad._data, found[1]._data)
 
 
 def refill(leaf: Leaf, found: tuple | None, others=()) -> None:

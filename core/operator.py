@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import NamedTuple
 
-from core import autograd, storage
+from core import autograd, kernels, storage
 from core.base import MXNetError, nearest
 from core.context import Context, current_context
 from core.ndarray.ndarray import NDArray
@@ -212,7 +212,7 @@ def _zeros(kind: type, shape, dtype, stype: str, ctx: Context) -> NDArray:
         from core.ndarray import sparse
 
         return sparse.zeros(stype, tuple(shape), ctx, dtype)
-    return kind._wrap(storage.zeros(tuple(shape), dtype, ctx), ctx)
+    return kind._wrap(kernels.shape.zeros(tuple(shape), dtype, ctx), ctx)
 
 
 def __getattr__(name: str):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from core import kernels
 from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.ops.registry import Operator
@@ -54,7 +55,7 @@ def write(target: Array, source: Array) -> None:
     elif tuple(target._data.shape) != tuple(source._data.shape):
         raise MXNetError(f"cannot write a result of shape {source.shape} to an array of shape {target.shape}")
     else:
-        target._data.copy_(source._data)
+        kernels.shape.copy_(target._data, source._data)
         written(target._data)
     if state.recording:
         target._entry = source._entry

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from core import random_keys, storage
+from core import kernels, random_keys, storage
 from core.extents import evaluated
 from core.graph.ir import INPUT, Graph, Value
 from core.graph.passes import optimize
@@ -144,7 +144,7 @@ class Body:
 
     def _zeros(self, value: Value, lengths: tuple, device):
         shape = evaluated(value.shape, dict(zip(self._symbols, lengths)))
-        return storage.zeros_of((shape, value.meta.dtype, device))
+        return kernels.shape.zeros_of((shape, value.meta.dtype, device))
 
 
 class While(Body):
@@ -167,7 +167,7 @@ class While(Body):
             rows.append(row)
             kept.append(left if keep else None)
         shapes = [evaluated(tuple(x.shape), dict(zip(self._symbols, lengths))) for x in made[: len(self.outputs)]]
-        outputs = [storage.zeros_of((s, x.dtype, tensors[0].device)) for s, x in zip(shapes, made)]
+        outputs = [kernels.shape.zeros_of((s, x.dtype, tensors[0].device)) for s, x in zip(shapes, made)]
         for whole, parts in zip(outputs, zip(*rows)):
             whole[: len(rows)].copy_(TABLE["stack"].forward(*parts, axis=0))
         return (*outputs, *map(storage.lazy_clone, states)), kept
@@ -219,7 +219,7 @@ class Branch:
         nothing = [None] * (len(self.tracked) - len(found))
         found = [*found, *nothing] if kept[0] else [*nothing, *found]
         return tuple(
-            storage.zeros_of((x.shape, x.dtype, heads[0].device)) if g is None else g for g, x in zip(found, made)
+            kernels.shape.zeros_of((x.shape, x.dtype, heads[0].device)) if g is None else g for g, x in zip(found, made)
         )
 
     def replay(self, arrays: Sequence[NDArray], lengths: tuple) -> list[NDArray]:

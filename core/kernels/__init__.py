@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         correlation,
         ctc,
         deformable,
+        fills,
         index,
         linalg,
         linear_loss,
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     )
 
 FAMILIES = tuple(
-    "attention boxes compression conv copies correlation ctc deformable index linalg linear_loss matmul norm optimizer pointwise pool "
+    "attention boxes compression conv copies correlation ctc deformable fills index linalg linear_loss matmul norm optimizer pointwise pool "
     "random reduce rnn softmax sort vision".split()
 )
 

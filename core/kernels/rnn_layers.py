@@ -27,13 +27,16 @@ class Cell(NamedTuple):
 
 
 class Backend(NamedTuple):
-    """What a backend computes with."""
+    """What a backend computes with; zeros_like: row-major zeros in the shape of a tensor."""
 
     cells: dict[str, Cell]
     dropout: Callable
+    zeros_like: Callable
 
 
-def through_time(backward: Callable, weight_gradients: Callable, input_gradient: Callable) -> Callable:
+def through_time(
+    backward: Callable, weight_gradients: Callable, input_gradient: Callable, zeros_like: Callable
+) -> Callable:
     """The `gradients` of a cell that goes back step by step, and ends with products over all steps.
 
     backward(dys, last_dy, dhn, dcn, saved, previous, weights, c0, order) returns (d_i2h, d_h2h, dh0, dc0), the
@@ -44,7 +47,7 @@ def through_time(backward: Callable, weight_gradients: Callable, input_gradient:
 
     def gradients(dy, dhn, dcn, x, y, saved, weights, h0, c0, order, total):
         before = previous(y, h0, order)
-        dys = previous(dy, torch.zeros_like(h0), order)
+        dys = previous(dy, zeros_like(h0), order)
         d_i2h, d_h2h, dh0, dc0 = backward(dys, dy[order[-1]], dhn, dcn, saved, before, weights, c0, order)
         return input_gradient(d_i2h, weights.i2h, total), weight_gradients(d_i2h, d_h2h, x, before), dh0, dc0
 
@@ -85,11 +88,11 @@ def run_grad(
     h0, c0 = h0.contiguous(), None if c0 is None else c0.contiguous()
     cell, keep, directions, steps = backend.cells[mode], list(reserve), 2 if bidirectional else 1, x.shape[0]
     if steps == 0:
-        none = torch.zeros_like(params) if flat else list(map(torch.zeros_like, params))
-        return torch.empty_like(x), none, _copy(dhn, h0), dc0 if dc0 is None else _copy(dcn, c0)
+        none = backend.zeros_like(params) if flat else list(map(backend.zeros_like, params))
+        return torch.empty_like(x), none, _copy(backend, dhn, h0), dc0 if dc0 is None else _copy(backend, dcn, c0)
     dparams = torch.empty_like(params) if flat else None
     gradients = unpack(dparams, mode, x.shape[2], hidden, layers, bidirectional) if flat else list(weights)
-    dy = torch.zeros_like(y) if dy is None else dy
+    dy = backend.zeros_like(y) if dy is None else dy
     for layer in reversed(range(layers)):
         y, x, dx = keep.pop(), keep.pop(), None
         for direction in reversed(range(directions)):
@@ -97,8 +100,8 @@ def run_grad(
             saved = [keep.pop() for _ in range(cell.kept)][::-1]
             own, lstm = slice(direction * hidden, (direction + 1) * hidden), mode == "lstm"
             dx, found, dh0[i], dc = cell.gradients(
-                dy[..., own], _copy(dhn if dhn is None else dhn[i], h0[i]),
-                _copy(dcn if dcn is None else dcn[i], c0[i]) if lstm else None, x, y[..., own], saved, weights[i],
+                dy[..., own], _copy(backend, dhn if dhn is None else dhn[i], h0[i]),
+                _copy(backend, dcn if dcn is None else dcn[i], c0[i]) if lstm else None, x, y[..., own], saved, weights[i],
                 h0[i], c0[i] if lstm else None, order, dx,
             )  # fmt: skip
             del saved
@@ -136,5 +139,5 @@ def _salt(layer):
     return layer << 48
 
 
-def _copy(gradient, like):
-    return torch.zeros_like(like) if gradient is None else gradient.clone(memory_format=torch.contiguous_format)
+def _copy(backend, gradient, like):
+    return backend.zeros_like(like) if gradient is None else gradient.clone(memory_format=torch.contiguous_format)

@@ -12,9 +12,9 @@ import torch
 
 from core import storage, symbolic
 from core.extents import bounds_of, is_symbolic, length_of
-from core.kernels.contracts import copies
+from core.kernels.contracts import copies, fills, index
 from core.kernels.contracts.rules import joined
-from core.kernels.dispatch import state
+from core.kernels.dispatch import runs_triton, state
 from core.kernels.layout import memory_format
 
 Tensor = torch.Tensor
@@ -27,7 +27,15 @@ def cast(x: Tensor, dtype: str) -> Tensor:
 
 
 def clone(x: Tensor) -> Tensor:
-    return x.clone()
+    """The elements in new memory that lies as that of `x`, if that is dense: then the driver copies the bytes."""
+    if (x.is_cpu and state.forced is None) or x.is_meta or storage.is_dense(x):
+        return x.clone()
+    return copies.write_(torch.empty_like(x), x)
+
+
+def _alike(x: Tensor, y: Tensor) -> bool:
+    """Whether two tensors lie in their memory without gaps, in one order, as one type."""
+    return x.dtype is y.dtype and x.shape == y.shape and x.stride() == y.stride() and storage.is_dense(x)
 
 
 def alias(x: Tensor) -> Tensor:
@@ -85,7 +93,7 @@ def put_part(value: Tensor, key: tuple, shape: Sequence[int]) -> Tensor:
     plain, flips = _without_negative_steps(key, shape)
     if value.is_meta:
         return symbolic.empty(shape, value.dtype)
-    out = torch.zeros(shape, dtype=value.dtype, device=value.device)
+    out = zeros_of((shape, value.dtype, value.device))
     _put(out, plain, flip(value, flips) if flips else value)
     return out
 
@@ -100,14 +108,52 @@ def _put(out: Tensor, key: tuple, value: Tensor) -> None:
 def set_part(x: Tensor, value: Tensor, key: tuple) -> Tensor:
     """A copy of `x` with `value` at the basic index `key`."""
     plain, flips = _without_negative_steps(key, x.shape)
-    out = x.clone(memory_format=torch.contiguous_format)
-    out[plain] = flip(value, flips) if flips else value
+    out = copies.write_(x.new_empty(x.shape), x)
+    _put(out, plain, flip(value, flips) if flips else value)
     return out
 
 
-def write_places(view: Tensor, index: tuple, value: Tensor) -> None:
-    """Writes `value` where the index tensors (None: a whole axis) point to in `view`."""
-    view[tuple(slice(None) if i is None else i for i in index)] = value
+def write_at(x: Tensor, key: tuple, value) -> None:
+    """Writes a tensor, or a number, to the part of `x` that a key names: ascending slices, None, Ellipsis, numbers,
+    index tensors and masks.
+
+    IndexError for indices outside; RuntimeError where the tensor does not fit.
+    """
+    if x.is_cpu and state.forced is None:
+        x[key] = value
+        return
+    if not any([isinstance(k, Tensor) for k in key]):
+        part = x[key]
+        if isinstance(value, Tensor):
+            copy_(part, value)
+        else:
+            fill_(part, value)
+        return
+    taken = sum([(k.dim() if k.dtype is torch.bool else 1) if isinstance(k, Tensor) else k is not None for k in key])
+    basic: list = []
+    places: list[Tensor | None] = []
+    for k in key:
+        if k is Ellipsis:
+            whole = x.dim() - taken + 1  # the Ellipsis was counted, too
+            basic += [slice(None)] * whole
+            places += [None] * whole
+        elif isinstance(k, Tensor) and k.dtype is torch.bool:
+            basic += [slice(None)] * k.dim() or [None]
+            places.append(k if k.dim() else k.reshape(1))
+        elif isinstance(k, (Tensor, int)):
+            n = x.shape[sum([b is not None for b in basic])]
+            found = index.wrapped_negative(k if isinstance(k, Tensor) else index_tensor([k], x).reshape(()), n)
+            index.check(found, n)
+            basic.append(slice(None))
+            places.append(found)
+        else:
+            basic.append(k)
+            places.append(None)
+    view = x[tuple(basic)]
+    places += [None] * (view.dim() - sum([1 if p is None or p.dtype is not torch.bool else p.dim() for p in places]))
+    given = value if isinstance(value, Tensor) else full_like(x.new_empty(1), value)
+    index.index_put_(x, view, places, given, False)
+    storage.count_change([x])
 
 
 def _without_negative_steps(key: tuple, shape: Sequence[int]) -> tuple[tuple, Sequence[int]]:
@@ -196,7 +242,7 @@ def split(x: Tensor, lengths: Sequence[int], axis: int) -> tuple[Tensor, ...]:
     if x.is_meta:
         shape, axis = x.shape, axis % x.dim()
         return tuple(symbolic.empty((*shape[:axis], n, *shape[axis + 1 :]), x.dtype) for n in lengths)
-    return torch.split_with_sizes_copy(x, lengths, axis)
+    return copies.divided(x, lengths, axis)
 
 
 def flip(x: Tensor, axes: Sequence[int]) -> Tensor:
@@ -206,7 +252,13 @@ def flip(x: Tensor, axes: Sequence[int]) -> Tensor:
 
 
 def roll(x: Tensor, shifts: Sequence[int], axes: Sequence[int]) -> Tensor:
-    return x.new_empty(x.shape) if x.is_meta else torch.roll(x, tuple(shifts), tuple(axes))
+    if x.is_meta:
+        return x.new_empty(x.shape)
+    if (x.is_cpu and state.forced is None) or not axes:
+        return torch.roll(x, tuple(shifts), tuple(axes))
+    for shift, axis in zip(shifts, axes, strict=True):
+        x = copies.roll(x, shift, axis)
+    return x
 
 
 def tile(x: Tensor, reps: Sequence[int]) -> Tensor:
@@ -228,36 +280,73 @@ def pad_constant(x: Tensor, widths: Sequence[tuple[int, int]], value: float) -> 
     shape = [n + lo + hi for n, (lo, hi) in zip(x.shape, widths, strict=True)]
     if x.is_meta:
         return symbolic.empty(shape, x.dtype)
-    out = x.new_full(shape, value)
+    out = fills.fill_(x.new_empty(shape), value)
     _put(out, tuple(slice(lo, lo + n) for n, (lo, _) in zip(x.shape, widths, strict=True)), x)
     return out
 
 
 def full_like(x: Tensor, value, dtype: str | None = None) -> Tensor:
     kind = x.dtype if dtype is None else storage.TORCH[dtype]
-    return symbolic.empty(x.shape, kind) if x.is_meta else torch.full(x.shape, value, dtype=kind, device=x.device)
+    if x.is_meta:
+        return symbolic.empty(x.shape, kind)
+    return fills.fill_(torch.empty(x.shape, dtype=kind, device=x.device), value)
+
+
+def full(shape: Sequence[int], value: float, dtype, ctx) -> Tensor:
+    """One number everywhere, in row-major memory."""
+    if not runs_triton(storage.device(ctx)):
+        return storage.full(shape, value, dtype, ctx)
+    made = storage.empty(shape, dtype, ctx)
+    return made if made.is_meta else fills.fill_(made, value)
+
+
+def zeros(shape: Sequence[int], dtype, ctx) -> Tensor:
+    """Zeros, in row-major memory."""
+    return full(shape, 0, dtype, ctx) if runs_triton(storage.device(ctx)) else storage.zeros(shape, dtype, ctx)
+
+
+def ones_of(description: tuple) -> Tensor:
+    """Ones as described by `storage.like`, which are only read: on a GPU calls share few small ones."""
+    shape, dtype, device = description
+    if not runs_triton(device):
+        return torch.ones(shape, dtype=dtype, device=device)
+    kept = _ONES.get(description)
+    if kept is None or kept[0]._version != kept[1]:  # somebody has written to them
+        made = fills.fill_(torch.empty(shape, dtype=dtype, device=device), 1)
+        if made.numel() > _SMALL:
+            return made
+        if len(_ONES) == _FEW:
+            _ONES.clear()
+        kept = _ONES[description] = made, made._version
+    return kept[0]
+
+
+_ONES: dict[tuple, tuple[Tensor, int]] = {}
+_FEW, _SMALL = 64, 1 << 16
+
+
+def zeros_of(description: tuple) -> Tensor:
+    """Zeros as described by `storage.like`."""
+    shape, dtype, device = description
+    if not runs_triton(device):
+        return storage.zeros_of(description)
+    return fills.fill_(torch.empty(shape, dtype=dtype, device=device), 0)
 
 
 def arange(start: float, stop: float, step: float, dtype: str, ctx) -> Tensor:
     """start, start + step, ... below `stop`; element k is start + k * step, each operation rounded to the dtype.
 
-    Those of half types are rounded to float32 first.
+    Those of half types are rounded to float32 first. Integers start from and step by whole numbers.
     """
     kind, device = storage.TORCH[dtype], storage.device(ctx)
     if is_symbolic((start, stop, step)):
         return symbolic.empty((-((start - stop) // step),), kind)
-    if not kind.is_floating_point:
-        return torch.arange(start, stop, step, dtype=kind, device=device)
+    if all(map(math.isfinite, (start, stop, step))) and not kind.is_floating_point:
+        start, stop, step = int(start), int(stop) if kind is torch.int64 else stop, int(step)
     if step == 0 or not all(map(math.isfinite, (start, stop, step))) or (stop - start) / step < 0:
         raise RuntimeError(f"steps of {step} do not lead from {start} to {stop}")
-    num = math.ceil((stop - start) / step)
-    return _evenly(start, step, num, torch.promote_types(kind, torch.float32), device).to(kind)
-
-
-def _evenly(start: float, step: float, num: int, kind: torch.dtype, device) -> Tensor:
-    values = torch.arange(num, dtype=kind, device=device)
-    values = values if step == 1 else values.mul_(step)
-    return values.add_(start) if start else values
+    within = torch.promote_types(kind, torch.float32) if kind.is_floating_point else torch.int64
+    return fills.evenly(start, step, math.ceil((stop - start) / step), within, kind, device)
 
 
 def index_tensor(values: Sequence[int], like: Tensor) -> Tensor:
@@ -269,28 +358,27 @@ def steps(length: int, like: Tensor) -> Tensor:
     """0, 1, ..., length - 1 as float32 where `like` lives."""
     if like.is_meta:
         return symbolic.empty((length,), torch.float32)
-    if like.is_cpu and state.forced is None:
-        return torch.arange(length, dtype=torch.float32)
-    return torch.tensor(range(length), dtype=torch.float32, device=like.device)
+    return fills.evenly(0, 1, length, torch.float32, torch.float32, like.device)
 
 
 def fill_(x: Tensor, value) -> None:
     """Sets every element, in place."""
-    x.fill_(value)
+    if x.is_cpu and state.forced is None:
+        x.fill_(value)
+    else:
+        fills.fill_(x, value)
+        storage.count_change([x])
 
 
 def eye(n: int, m: int, k: int, dtype: str, ctx) -> Tensor:
     """Ones on diagonal k of an n x m matrix."""
-    out = torch.zeros((n, m), dtype=storage.TORCH[dtype], device=storage.device(ctx))
-    if -n < k < m:
-        out.diagonal(k).fill_(1)
-    return out
+    return fills.eye(n, m, k, storage.TORCH[dtype], storage.device(ctx))
 
 
 def linspace(start: float, stop: float, num: int, endpoint: bool, dtype: str, ctx) -> Tensor:
     """`num` evenly spaced numbers start + k * step, computed in float64."""
     step = (stop - start) / max(num - 1 if endpoint else num, 1)
-    return _evenly(start, step, num, torch.float64, storage.device(ctx)).to(storage.TORCH[dtype])
+    return fills.evenly(start, step, num, torch.float64, storage.TORCH[dtype], storage.device(ctx))
 
 
 def numbers(x: Tensor) -> list[float]:
@@ -299,12 +387,23 @@ def numbers(x: Tensor) -> list[float]:
 
 
 def copy_(x: Tensor, source: Tensor) -> None:
-    """Copies the elements of `source` into `x`."""
-    x.copy_(source)
+    """Copies the elements of `source`, broadcast and converted, into `x`; where they lie alike, the driver copies."""
+    if (x.is_cpu and state.forced is None) or source.device != x.device or _alike(x, source):
+        x.copy_(source)
+    else:
+        copies.write_(x, source)
+        storage.count_change([x])
+
+
+def add_(x: Tensor, source: Tensor) -> None:
+    """Adds the elements of `source` to those of `x`, in place."""
+    if x.is_cpu and state.forced is None:
+        x.add_(source)
+    else:
+        copies.add_(x, source)
+        storage.count_change([x])
 
 
 def triangle(x: Tensor, lower: bool, offset: int) -> Tensor:
     """The elements up to (from, if not lower) a diagonal of the last two axes; zeros elsewhere."""
-    if x.is_meta:
-        return x.new_empty(x.shape)
-    return x.tril(offset) if lower else x.triu(offset)
+    return x.new_empty(x.shape) if x.is_meta else fills.triangle(x, lower, offset)

@@ -64,21 +64,19 @@ def set_(array: Array, key: Key, value: Any) -> None:
     basic, spec = basic and plain is spec, plain
     index = build(spec, [o._data for o in operands])
     if any(o.ndim for o in operands):  # beside index arrays a number is one too, and may part them
-        index = tuple(
-            operands[0]._data.new_full((1,), i, dtype=storage.TORCH["int64"]) if type(i) is int else i for i in index
-        )
+        index = tuple(kernels.shape.index_tensor([i], target) if type(i) is int else i for i in index)
     try:
         if storage.is_tensor(source):
-            source = source.to(target.dtype)
+            source = kernels.cast(source, dtype_name(array.dtype))
             if basic:
                 part = target[index]
                 while source.dim() > part.dim() and source.shape[0] == 1:
                     source = source[0]
-                part.copy_(source)
+                kernels.shape.copy_(part, source)
             else:
-                target[index] = source
+                kernels.shape.write_at(target, index, source)
         else:
-            target[index] = source
+            kernels.shape.write_at(target, index, source)
     except (RuntimeError, IndexError, ValueError) as error:
         raise _write_error(array, key, source, error) from None
     autograd.written(target)
@@ -98,7 +96,7 @@ def _source(array: Array, value: Any) -> Any:
     if source.device != target.device:
         return source.to(target.device)
     if source.untyped_storage().data_ptr() == target.untyped_storage().data_ptr():
-        return source.clone()  # a part of the array that is written to
+        return kernels.shape.clone(source)  # a part of the array that is written to
     return source
 
 

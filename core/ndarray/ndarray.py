@@ -6,7 +6,7 @@ import numbers
 
 import numpy as onp
 
-from core import autograd, dispatch, html, storage, writes
+from core import autograd, dispatch, html, kernels, storage, writes
 from core.backward import gradients_through
 from core.base import MXNetError, NDArrayHandle
 from core.context import Context, cpu, current_context
@@ -331,7 +331,7 @@ class NDArray:
 
             gradient = sparse.zeros(stype, self.shape, ctx=self._ctx, dtype=self.dtype)
         else:
-            gradient = self._new(storage.zeros_of(storage.like(self._data)), self._ctx)
+            gradient = self._new(kernels.shape.zeros_of(storage.like(self._data)), self._ctx)
         self._entry = autograd.Leaf(gradient, grad_req)
 
     def drop_grad(self) -> None:

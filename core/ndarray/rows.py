@@ -23,7 +23,7 @@ def rows_of(array_: SparseArray, rows: Array) -> Value:
     """Rows by their numbers (any shape), as a dense array; those that a row-sparse array does not store are zero."""
     if not rows.size or (array_.stype == "row_sparse" and not len(array_.indices)):
         shape = *rows.shape, *array_.shape[1:]
-        return wrap(storage.zeros(shape, dtype_name(array_.dtype), array_._ctx), array_._ctx)
+        return wrap(kernels.shape.zeros(shape, dtype_name(array_.dtype), array_._ctx), array_._ctx)
     found = None
     if array_.stype == "row_sparse":
         if not array_._full():

@@ -10,7 +10,7 @@ import numbers
 
 import numpy as onp
 
-from core import autograd, dispatch, storage, writes
+from core import autograd, dispatch, kernels, storage, writes
 from core.base import MXNetError
 from core.context import Context, current_context
 from core.dtypes import dtype_name
@@ -472,7 +472,7 @@ def zeros(stype: str, shape, ctx: Context | None = None, dtype=None, **kwargs):
     ctx, dtype = ctx or current_context(), dtype_name(dtype or "float32")
     shape = (int(shape),) if isinstance(shape, numbers.Integral) else tuple(int(n) for n in shape)
     if stype == "default":
-        return NDArray._wrap(storage.zeros(shape, dtype, ctx), ctx)
+        return NDArray._wrap(kernels.shape.zeros(shape, dtype, ctx), ctx)
     if stype == "row_sparse":
         return RowSparseNDArray._made((onp.zeros((0, *shape[1:])), onp.zeros(0)), shape, ctx, dtype)
     if stype == "csr" and len(shape) == 2:

@@ -116,7 +116,7 @@ def _product(lhs: SparseArray, rhs: SparseArray) -> Value:
     values, columns, starts = lhs._parts
     if rhs.stype == "row_sparse" and not rhs._full():
         if not len(rhs.indices):
-            return wrap(storage.zeros((lhs.shape[0], rhs.shape[1]), dtype_name(rhs.dtype), rhs._ctx), rhs._ctx)
+            return wrap(kernels.shape.zeros((lhs.shape[0], rhs.shape[1]), dtype_name(rhs.dtype), rhs._ctx), rhs._ctx)
         places, found = rhs._places(columns)
         columns = row_index(places, lhs._ctx)
         if not found.all():

@@ -1,6 +1,6 @@
 """Arrays from nothing: constants and ranges."""
 
-from core import kernels, storage
+from core import kernels
 from core.context import Context
 from core.dtypes import as_integer, dtype_name
 from core.ops.attributes import Bool, DType, Float, Int, OptFloat, Scalar, Shape
@@ -11,20 +11,20 @@ from core.ops.values import Tensor
 @operator("_zeros", fills=0)
 def zeros(*, shape: Shape = (), dtype: DType = "float32", ctx: Context | None = None) -> Tensor:
     """Zeros."""
-    return storage.zeros(shape, dtype, ctx)
+    return kernels.shape.zeros(shape, dtype, ctx)
 
 
 @operator("_ones", fills=1)
 def ones(*, shape: Shape = (), dtype: DType = "float32", ctx: Context | None = None) -> Tensor:
     """Ones."""
-    return storage.full(shape, 1, dtype, ctx)
+    return kernels.shape.full(shape, 1, dtype, ctx)
 
 
 @operator("_full", fills="value")
 def full(*, shape: Shape = (), value: Scalar = 0, dtype: DType = "float32", ctx: Context | None = None) -> Tensor:
     """One value everywhere."""
     kind = dtype_name(dtype)
-    return storage.full(shape, as_integer(value, kind) if "int" in kind else value, kind, ctx)
+    return kernels.shape.full(shape, as_integer(value, kind) if "int" in kind else value, kind, ctx)
 
 
 @operator("_arange")

@@ -151,7 +151,7 @@ def block_grad(data: Expr) -> Expr:
 
 def _fresh(op: Operator) -> None:
     """An identity formula must not hand out its operand's memory."""
-    op.forward, op.on_cpu = lambda data: data.clone(), None
+    op.forward, op.on_cpu = kernels.shape.clone, None
 
 
 @operator("_bridge", identity=True)

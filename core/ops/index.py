@@ -171,9 +171,8 @@ def _gather_part(data: Tensor, *indices: Tensor, key: Any_, zero_dim: Bool = Fal
 def _scatter_part_add(head: Tensor, *indices: Tensor, key: Any_, shape: Shape) -> Tensor:
     """Zeros of `shape` with the head added at an advanced index."""
     key, turned = _forwards(key, shape)
-    base = head.new_zeros(shape)
-    view, index = _advanced(base, key, indices)
-    added = K.index_put_add(base, view, index, head)
+    base = kernels.shape.full_like(head.new_empty(shape), 0)
+    added = K.index_put_(base, *_advanced(base, key, indices), head, True)
     return kernels.shape.flip(added, turned) if turned else added
 
 
@@ -211,9 +210,8 @@ def _scatter_part_add_gradient(
 @operator("_set_places", memory="new")
 def _set_places(data: Tensor, value: Tensor, *indices: Tensor, key: Any_) -> Tensor:
     """The data with the value written at an advanced index; of positions that are named twice, one of the values stays."""
-    out = data.clone()
-    kernels.shape.write_places(*_advanced(out, key, indices), value)
-    return out
+    out = kernels.shape.clone(data)
+    return K.index_put_(out, *_advanced(out, key, indices), value, False)
 
 
 @gradient(_set_places)

@@ -69,7 +69,7 @@ def _slice_length(attrs: Attrs, axis: int, rank: Any, n: int) -> Any:
 def slice_(data: Tensor, *, begin: OpenShape, end: OpenShape, step: OpenShape = ()) -> Tensor:
     """The part from begin to end (exclusive) with one step per axis; None is open."""
     part = K.take_part(data, _slice_key(begin, end, step, data.dim(), "slice"))
-    return part.clone() if not part.is_meta and part.data_ptr() == data.data_ptr() else part
+    return K.clone(part) if not part.is_meta and part.data_ptr() == data.data_ptr() else part
 
 
 @gradient(slice_)

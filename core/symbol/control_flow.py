@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from core import autograd, storage
+from core import autograd, kernels
 from core.attribute import AttrScope
 from core.base import MXNetError, nearest
 from core.dtypes import dtype_name
@@ -423,7 +423,7 @@ class WhileLoop(Control):
         if not outputs and count:
             shapes = self.infer(node, [blank(x.shape, dtype_name(x.dtype)) for x in inputs])[:count]
             kind, ctx = type(inputs[0]), inputs[0]._ctx
-            outputs = [kind._wrap(storage.zeros(s.shape, s.dtype, ctx), ctx) for s in shapes]
+            outputs = [kind._wrap(kernels.shape.zeros(s.shape, s.dtype, ctx), ctx) for s in shapes]
         return [*outputs, *last]
 
     def shaped(self, node, inputs, test, step):

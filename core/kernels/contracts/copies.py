@@ -49,6 +49,25 @@ def write_(out: Tensor, x: Tensor) -> Tensor:
 
 
 @kernel
+def add_(out: Tensor, x: Tensor) -> Tensor:
+    """`out`, whose elements become their sums with those of `x`, broadcast; `x` does not lie in its memory."""
+    return out
+
+
+@kernel
+def divided(x: Tensor, lengths: Sequence[int], axis: int) -> tuple[Tensor, ...]:
+    """Consecutive parts along an axis, each in new row-major memory; `lengths` add up to its length."""
+    axis %= x.dim()
+    return tuple(rules.empty((*x.shape[:axis], n, *x.shape[axis + 1 :]), x.dtype) for n in lengths)
+
+
+@kernel
+def roll(x: Tensor, shift: int, axis: int) -> Tensor:
+    """The elements `shift` positions further along an axis, the last ones first; in new row-major memory."""
+    return rules.empty(x.shape, x.dtype)
+
+
+@kernel
 def at_address_(x: Tensor, address: Tensor, write: bool) -> None:
     """Fills `x` with what lies at an address, or, with `write`, writes it there, byte by byte.
 

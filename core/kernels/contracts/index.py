@@ -164,6 +164,12 @@ def wrapped_negative(indices: Tensor, n: int) -> Tensor:
 
 
 @kernel
-def index_put_add(base: Tensor, view: Tensor, index: Sequence[Tensor | None], value: Tensor) -> Tensor:
-    """`base` after adding `value` at `index` of its view `view`; positions that repeat add up."""
+def index_put_(
+    base: Tensor, view: Tensor, index_tuple: Sequence[Tensor | None], value: Tensor, accumulate: bool
+) -> Tensor:
+    """`base`, in whose memory `value` was written, or added, at the positions that `index_get` would read in `view`.
+
+    What is added has one element for each that is read, in whatever shape, and adds up where positions repeat; what is
+    written broadcasts.
+    """
     return base

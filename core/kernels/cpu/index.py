@@ -174,7 +174,10 @@ def wrapped_negative(indices, n):
     return torch.where(indices < 0, indices + n, indices)
 
 
-def index_put_add(base, view, index, value):
-    positions = [_index(i) for i in index]
-    aten.index_put_(view, positions, value.reshape(aten.index(view, positions).shape).to(view.dtype), True)
+def index_put_(base, view, index_tuple, value, accumulate):
+    positions = [_index(i) for i in index_tuple]
+    if accumulate:
+        aten.index_put_(view, positions, value.reshape(aten.index(view, positions).shape).to(view.dtype), True)
+    else:
+        view[tuple(slice(None) if i is None else i for i in positions)] = value
     return base

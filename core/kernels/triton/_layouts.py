@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+
+from core.kernels.triton._counting import WIDE
 
 
 def merged(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
@@ -22,3 +25,16 @@ def merged(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list
             for one, w in zip(found, strides, strict=True):
                 one.append(w[axis])
     return sizes, found
+
+
+def far(count: int, sizes: Sequence[int], *strides: Sequence[int]) -> bool:
+    """Whether elements, or the places of one operand along merged axes, are counted in 64 bits."""
+    reach = max(sum((n - 1) * abs(s) for n, s in zip(sizes, one, strict=True)) for one in strides)
+    return max(count, reach) >= WIDE
+
+
+def row_major(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether merged axes lie one behind the other, so that an element's number is its place."""
+    return (len(sizes) == 1 and strides[0] in (0, 1)) or strides == [
+        math.prod(sizes[k:]) for k in range(1, len(sizes) + 1)
+    ]

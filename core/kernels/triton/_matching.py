@@ -11,6 +11,7 @@ import torch
 import triton
 import triton.language as tl
 
+from core.kernels.triton._filled import full
 from core.kernels.triton._kernel import jit
 from core.kernels.triton._overlap import load
 from core.kernels.triton.aot import AotCase
@@ -25,7 +26,7 @@ def pairs(scores, threshold, limit, *, swapped, ascending=False):
     the order of (few, many), or of (many, few) if `swapped`.
     """
     batch, few, many = scores.shape
-    partner, other = (torch.full((batch, n), -1, dtype=torch.int64, device=scores.device) for n in (few, many))
+    partner, other = (full((batch, n), -1, torch.int64, scores.device) for n in (few, many))
     if scores.numel():
         best = torch.empty((batch, few), dtype=scores.dtype, device=scores.device)
         at = torch.empty((batch, few), dtype=torch.int64, device=scores.device)

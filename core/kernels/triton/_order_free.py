@@ -16,6 +16,7 @@ import triton.language as tl
 from core.kernels.dispatch import deterministic
 from core.kernels.precision import wide_type
 from core.kernels.triton import reduce
+from core.kernels.triton._filled import full, zeros
 from core.kernels.triton._kernel import jit
 from core.kernels.triton._types import in_type
 from core.kernels.triton.aot import AotCase
@@ -36,11 +37,11 @@ def begin(shape, addends, terms):
     exact, device = deterministic(), addends.device
     if not exact:
         kind = wide_type(addends.dtype)
-        memory = torch.zeros(shape, dtype=kind, device=device)
+        memory = zeros(shape, kind, device)
         return Sums(memory, memory, False)
     memory, scale = (
-        torch.zeros(shape, dtype=torch.int64, device=device),
-        torch.ones(1, dtype=torch.float64, device=device),
+        zeros(shape, torch.int64, device),
+        full(1, 1, torch.float64, device),
     )
     if addends.numel():
         axes = tuple(range(addends.dim()))

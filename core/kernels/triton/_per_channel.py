@@ -65,7 +65,7 @@ def gradient_sums(view: Channels, dy: Tensor, mean: Tensor, spread: Tensor, eps:
     kept = (0, 1) if view.groups else (view.axis,)
     f = fold(x, tuple(a for a in range(x.ndim) if a not in kept))  # x is dense: never a copy
     if f.kept == 0:
-        return torch.zeros((2, 0), dtype=accumulator(x.dtype), device=x.device)
+        return torch.empty((2, 0), dtype=accumulator(x.dtype), device=x.device)
     t = tiling(f)
     sums = torch.empty((t.splits, 2, f.kept), dtype=accumulator(x.dtype), device=x.device)
     _sums_kernel[(triton.cdiv(f.kept, t.BK), t.splits)](

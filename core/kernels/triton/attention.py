@@ -25,6 +25,7 @@ from core.kernels.triton._types import in_type
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
 from core.kernels.triton.copies import contiguous
+from core.kernels.triton.fills import fill_
 from core.kernels.triton.random import number_of
 from core.kernels.triton.rows import grid, tile, tile_of
 from core.kernels.triton.tiles import accumulator, in_triton, multiply_add, precision
@@ -39,7 +40,7 @@ def attention(
     o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     lse = torch.empty(q.shape[:3], dtype=accumulator(q.dtype), device=q.device)
     if o.numel() == 0:
-        return o, lse.fill_(-torch.inf)
+        return o, fill_(lse, -torch.inf)
 
     def launch(config: Config) -> None:
         _forward_kernel[(triton.cdiv(q.shape[2], config["BM"]) * q.shape[0] * q.shape[1],)](
@@ -60,7 +61,7 @@ def attention_grad(
     kinds = accumulator(q.dtype) if adds else q.dtype, k.dtype, v.dtype
     dq, dk, dv = (torch.empty(t.shape, dtype=kind, device=t.device) for t, kind in zip((q, k, v), kinds, strict=True))
     if dq.numel() == 0 or dk.numel() == 0:
-        return dq.zero_().to(q.dtype), dk.zero_(), dv.zero_()
+        return in_type(fill_(dq, 0), q.dtype), fill_(dk, 0), fill_(dv, 0)
     do, o, lse = _rows_dense(do), contiguous(o), contiguous(lse)
     delta = torch.empty_like(lse)
     arguments = *_strides(q, k, v, do), *_sizes(q, k)
@@ -73,7 +74,7 @@ def attention_grad(
 
     def launch_keys(config: Config) -> None:
         if adds:
-            dq.zero_()
+            fill_(dq, 0)
         _keys_kernel[(triton.cdiv(k.shape[2], config["BN"]) * matrices,)](
             q, k, v, do, lse, delta, dq, dk, dv, length, key, *arguments, ADDS=adds, **options,
             **config.launch_options(),

@@ -11,6 +11,7 @@ import triton.language as tl
 from core.kernels.precision import wide_type
 from core.kernels.triton import _anchors, reduce
 from core.kernels.triton._anchors import BLOCK, block_of, moved, offsets
+from core.kernels.triton._filled import full, zeros
 from core.kernels.triton._kernel import jit
 from core.kernels.triton._matching import pairs
 from core.kernels.triton._overlap import centers, corners, load, load_box, pairwise, store_box
@@ -39,7 +40,7 @@ def suppress(data, threshold, valid, topk, coordinates, score, label, background
         if record.numel():
             _count_up[(triton.cdiv(record.numel(), BLOCK),)](record, record.numel(), BLOCK=BLOCK)
         return data.clone(), record
-    out, record = data.new_full((batch, n, width), -1), data.new_full((batch, n, 1), -1)
+    out, record = (full((batch, n, k), -1, data.dtype, data.device) for k in (width, 1))
     if not record.numel():
         return out, record
     key = torch.empty((batch, n), dtype=data.dtype, device=data.device)
@@ -61,7 +62,7 @@ def suppress(data, threshold, valid, topk, coordinates, score, label, background
 
 def put_rows(rows, index, count):
     m, width = rows.shape
-    out = torch.zeros((count, width), dtype=rows.dtype, device=rows.device)
+    out = zeros((count, width), rows.dtype, rows.device)
     if out.numel() and m:
         block = tile(width)
         _put[grid(m, width, block)](as_bytes(contiguous(rows)), contiguous(index), as_bytes(out), m, width, **block)

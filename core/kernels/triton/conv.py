@@ -22,6 +22,7 @@ from core.kernels import formula as f
 from core.kernels.epilogue import check_activation
 from core.kernels.formula import Formula
 from core.kernels.triton import matmul as products
+from core.kernels.triton import reduce
 from core.kernels.triton._counting import blocks_of, program
 from core.kernels.triton._depthwise import depthwise, depthwise_weight
 from core.kernels.triton._kernel import jit
@@ -157,10 +158,7 @@ def conv_weight_grad(
 
 
 def conv_bias_grad(dy: Tensor) -> Tensor:
-    dy = channels_last(dy)
-    rows = math.prod(dy.shape[:-1])
-    ones = torch.ones((1, rows), dtype=dy.dtype, device=dy.device)
-    return products.matmul(ones, dy.view(rows, dy.shape[-1])).view(dy.shape[-1])
+    return reduce.sum(dy, (0, *range(2, dy.dim())), False)
 
 
 # ---------------------------------------------------------------- configurations

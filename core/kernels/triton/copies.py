@@ -17,12 +17,13 @@ from torch import Tensor
 from core.kernels.layout import memory_format
 from core.kernels.triton._counting import WIDE, program
 from core.kernels.triton._kernel import jit
-from core.kernels.triton._layouts import merged
+from core.kernels.triton._layouts import far, merged, row_major
 from core.kernels.triton.aot import AotCase
 
 BLOCK = 1024
-RANK = 5  # merged axes that the kernel knows; more are left to torch
-JOINED = 8  # tensors that one launch joins
+RANK = 5  # merged axes that one launch walks
+JOINED = 8  # tensors that one launch joins, or divides one into
+_SUMS = dict.fromkeys((torch.float16, torch.bfloat16, torch.float32), tl.float32) | {torch.float64: tl.float64}
 
 
 def contiguous(x: Tensor) -> Tensor:
@@ -35,6 +36,10 @@ def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 def write_(out: Tensor, x: Tensor) -> Tensor:
     return _copied(x.expand(out.shape), out)
+
+
+def add_(out: Tensor, x: Tensor) -> Tensor:
+    return _copied(x.expand(out.shape), out, add=True)
 
 
 def flip(x: Tensor, axes: Sequence[int]) -> Tensor:
@@ -65,9 +70,40 @@ def joined(tensors: Sequence[Tensor], axis: int) -> Tensor:
         more = JOINED - len(some)
         given = [t.view(torch.uint8) if dtype is torch.bool else t for t in (out, *some, *[out] * more)]
         _join[(triton.cdiv(outer * max(lengths), BLOCK), len(some))](
-            *given, outer, total, start, *lengths, *[0] * more, WIDE=out.numel() >= WIDE, BLOCK=BLOCK
+            *given, outer, total, start, *lengths, *[0] * more, APART=False, WIDE=out.numel() >= WIDE, BLOCK=BLOCK
         )
         start += sum(lengths)
+    return out
+
+
+def divided(x: Tensor, lengths: Sequence[int], axis: int) -> tuple[Tensor, ...]:
+    axis %= x.dim()
+    outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+    parts = tuple(x.new_empty((*x.shape[:axis], n, *x.shape[axis + 1 :])) for n in lengths)
+    if not x.numel():
+        return parts
+    x, start, total = contiguous(x), 0, x.shape[axis] * inner
+    for begin in range(0, len(parts), JOINED):
+        some = parts[begin : begin + JOINED]
+        widths = [n * inner for n in lengths[begin : begin + JOINED]]
+        more = JOINED - len(some)
+        given = [t.view(torch.uint8) if x.dtype is torch.bool else t for t in (x, *some, *[x] * more)]
+        _join[(triton.cdiv(outer * max(*widths, 1), BLOCK), len(some))](
+            *given, outer, total, start, *widths, *[0] * more, APART=True, WIDE=x.numel() >= WIDE, BLOCK=BLOCK
+        )
+        start += sum(widths)
+    return parts
+
+
+def roll(x: Tensor, shift: int, axis: int) -> Tensor:
+    x = contiguous(x)
+    out = torch.empty_like(x)
+    if out.numel():
+        rows, inner = x.shape[axis], math.prod(x.shape[axis % x.dim() + 1 :])
+        given = (t.view(torch.uint8) if x.dtype is torch.bool else t for t in (x, out))
+        _roll[(triton.cdiv(out.numel(), BLOCK),)](
+            *given, out.numel(), rows, inner, shift % rows, WIDE=out.numel() >= WIDE, BLOCK=BLOCK
+        )
     return out
 
 
@@ -76,7 +112,7 @@ def _lying(t: Tensor, layout: torch.memory_format) -> Tensor:
     return t if t.is_contiguous(memory_format=layout) else _copied(t, torch.empty_like(t, memory_format=layout))
 
 
-def _copied(x: Tensor, out: Tensor, flipped: frozenset[int] = frozenset()) -> Tensor:
+def _copied(x: Tensor, out: Tensor, flipped: frozenset[int] = frozenset(), add: bool = False) -> Tensor:
     """`out`, with the elements of `x`, of the same shape, in the order of memory of `out`; some axes backwards."""
     count = out.numel()
     if not count:
@@ -85,24 +121,27 @@ def _copied(x: Tensor, out: Tensor, flipped: frozenset[int] = frozenset()) -> Te
     steps = [-x.stride(a) if a in flipped else x.stride(a) for a in order]
     sizes, (origins, places) = merged([out.shape[a] for a in order], [steps, [out.stride(a) for a in order]])
     if len(sizes) > RANK:
-        return out.copy_(x.flip(tuple(flipped)) if flipped else x)
+        return _by_slices(x, out, flipped, add)
     first = sum((x.shape[a] - 1) * x.stride(a) for a in flipped)
     more = RANK - len(sizes)
-    reach = max(sum((n - 1) * abs(s) for n, s in zip(sizes, one, strict=True)) for one in (origins, places))
     given = (t.view(torch.uint8) if t.dtype is torch.bool else t for t in (x, out))
     _copy[(triton.cdiv(count, BLOCK),)](
         *given, first, count, *sizes[1:], *[1] * more, *origins, *[0] * more, *places, *[0] * more,
-        AXES=len(sizes), DENSE=_row_major(sizes, places), VIA=_between(x.dtype, out.dtype),
-        TRUTH=out.dtype is torch.bool is not x.dtype, WIDE=max(count, reach) >= WIDE, BLOCK=BLOCK,
+        AXES=len(sizes), DENSE=row_major(sizes, places), VIA=_between(x.dtype, out.dtype),
+        TRUTH=out.dtype is torch.bool and (add or x.dtype is not torch.bool), ADD=_SUMS.get(out.dtype, tl.int64) if add else None,
+        WIDE=far(count, sizes, origins, places), BLOCK=BLOCK,
     )  # fmt: skip
     return out
 
 
-def _row_major(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether merged axes lie one behind the other, so that an element's number is its place."""
-    return (len(sizes) == 1 and strides[0] in (0, 1)) or strides == [
-        math.prod(sizes[k:]) for k in range(1, len(sizes) + 1)
-    ]
+def _by_slices(x: Tensor, out: Tensor, flipped: frozenset[int], add: bool) -> Tensor:
+    """`_copied` along the shortest axis, one position a launch."""
+    axis = min((a for a in range(out.dim()) if out.shape[a] > 1), key=out.shape.__getitem__)
+    rest = frozenset(a - (a > axis) for a in flipped if a != axis)
+    n = out.shape[axis]
+    for k in range(n):
+        _copied(x.select(axis, n - 1 - k if axis in flipped else k), out.select(axis, k), rest, add)
+    return out
 
 
 def _between(source: torch.dtype, target: torch.dtype) -> tl.dtype | None:
@@ -144,36 +183,40 @@ def _move(x, address, count, WRITE: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.
 
 
 @jit
+def place_of(
+    at, size1, size2, size3, size4, stride0, stride1, stride2, stride3, stride4, AXES: tl.constexpr
+):  # fmt: skip
+    """Where the elements of these numbers lie along merged axes."""
+    place = at * 0
+    if AXES > 4:
+        place += at % size4 * stride4
+        at = at // size4
+    if AXES > 3:
+        place += at % size3 * stride3
+        at = at // size3
+    if AXES > 2:
+        place += at % size2 * stride2
+        at = at // size2
+    if AXES > 1:
+        place += at % size1 * stride1
+        at = at // size1
+    return place + at * stride0
+
+
+@jit
 def _copy(
     x, out, first, count, size1, size2, size3, size4, from0, from1, from2, from3, from4, to0, to1, to2, to3, to4,
-    AXES: tl.constexpr, DENSE: tl.constexpr, VIA: tl.constexpr, TRUTH: tl.constexpr, WIDE: tl.constexpr,
-    BLOCK: tl.constexpr,
+    AXES: tl.constexpr, DENSE: tl.constexpr, VIA: tl.constexpr, TRUTH: tl.constexpr, ADD: tl.constexpr,
+    WIDE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     at = program(0, WIDE) * BLOCK + tl.arange(0, BLOCK)
     inside = at < count
-    rest = at
-    origin = at * 0 + first
-    place = at * 0
-    if AXES > 4:
-        origin += rest % size4 * from4
-        place += rest % size4 * to4
-        rest = rest // size4
-    if AXES > 3:
-        origin += rest % size3 * from3
-        place += rest % size3 * to3
-        rest = rest // size3
-    if AXES > 2:
-        origin += rest % size2 * from2
-        place += rest % size2 * to2
-        rest = rest // size2
-    if AXES > 1:
-        origin += rest % size1 * from1
-        place += rest % size1 * to1
-        rest = rest // size1
-    origin += rest * from0
-    place = at if DENSE else place + rest * to0
+    origin = first + place_of(at, size1, size2, size3, size4, from0, from1, from2, from3, from4, AXES)
+    place = at if DENSE else place_of(at, size1, size2, size3, size4, to0, to1, to2, to3, to4, AXES)
     value = tl.load(x + origin, mask=inside)
-    if VIA is not None:
+    if ADD is not None:
+        value = value.to(ADD) + tl.load(out + place, mask=inside).to(ADD)
+    elif VIA is not None:
         value = value.to(VIA)
     if TRUTH:
         value = value != 0
@@ -181,39 +224,55 @@ def _copy(
 
 
 @jit
-def _join(
-    out, x0, x1, x2, x3, x4, x5, x6, x7, outer, total, start,
-    width0, width1, width2, width3, width4, width5, width6, width7,
-    WIDE: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
-    """Rows of x0, x1, ... side by side in rows of `total` elements, from `start` on; a program serves one of them."""
-    which = tl.program_id(1)
-    if which == 0:
-        _put(out, x0, outer, total, start, width0, WIDE, BLOCK)
-    elif which == 1:
-        _put(out, x1, outer, total, start + width0, width1, WIDE, BLOCK)
-    elif which == 2:
-        _put(out, x2, outer, total, start + width0 + width1, width2, WIDE, BLOCK)
-    elif which == 3:
-        _put(out, x3, outer, total, start + width0 + width1 + width2, width3, WIDE, BLOCK)
-    else:
-        start += width0 + width1 + width2 + width3
-        if which == 4:
-            _put(out, x4, outer, total, start, width4, WIDE, BLOCK)
-        elif which == 5:
-            _put(out, x5, outer, total, start + width4, width5, WIDE, BLOCK)
-        elif which == 6:
-            _put(out, x6, outer, total, start + width4 + width5, width6, WIDE, BLOCK)
-        else:
-            _put(out, x7, outer, total, start + width4 + width5 + width6, width7, WIDE, BLOCK)
+def _roll(x, out, count, rows, inner, shift, WIDE: tl.constexpr, BLOCK: tl.constexpr):
+    """Rows of `inner` elements, `rows` of them again and again, `shift` (0 to rows - 1) places further on."""
+    at = program(0, WIDE) * BLOCK + tl.arange(0, BLOCK)
+    row = at // inner % rows
+    origin = at + tl.where(row < shift, rows - shift, -shift) * inner
+    tl.store(out + at, tl.load(x + origin, mask=at < count), mask=at < count)
 
 
 @jit
-def _put(out, x, outer, total, start, width, WIDE: tl.constexpr, BLOCK: tl.constexpr):
+def _join(
+    whole, x0, x1, x2, x3, x4, x5, x6, x7, outer, total, start,
+    width0, width1, width2, width3, width4, width5, width6, width7,
+    APART: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Rows of x0, x1, ... side by side in rows of `total` elements, from `start` on; a program serves one of them.
+
+    APART: they are taken from there.
+    """
+    which = tl.program_id(1)
+    if which == 0:
+        _put(whole, x0, outer, total, start, width0, APART, WIDE, BLOCK)
+    elif which == 1:
+        _put(whole, x1, outer, total, start + width0, width1, APART, WIDE, BLOCK)
+    elif which == 2:
+        _put(whole, x2, outer, total, start + width0 + width1, width2, APART, WIDE, BLOCK)
+    elif which == 3:
+        _put(whole, x3, outer, total, start + width0 + width1 + width2, width3, APART, WIDE, BLOCK)
+    else:
+        start += width0 + width1 + width2 + width3
+        if which == 4:
+            _put(whole, x4, outer, total, start, width4, APART, WIDE, BLOCK)
+        elif which == 5:
+            _put(whole, x5, outer, total, start + width4, width5, APART, WIDE, BLOCK)
+        elif which == 6:
+            _put(whole, x6, outer, total, start + width4 + width5, width6, APART, WIDE, BLOCK)
+        else:
+            _put(whole, x7, outer, total, start + width4 + width5 + width6, width7, APART, WIDE, BLOCK)
+
+
+@jit
+def _put(whole, x, outer, total, start, width, APART: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr):
     at = program(0, WIDE) * BLOCK + tl.arange(0, BLOCK)
     wide = tl.maximum(width, 1)
     inside = (at // wide < outer) & (at % wide < width)  # no element of what is empty
-    tl.store(out + (at // wide * total + start + at % wide), tl.load(x + at, mask=inside), mask=inside)
+    place = at // wide * total + start + at % wide
+    if APART:
+        tl.store(x + at, tl.load(whole + place, mask=inside), mask=inside)
+    else:
+        tl.store(whole + place, tl.load(x + at, mask=inside), mask=inside)
 
 
 def _copy_case(source: str, target: str, axes: int, dense: bool, via: tl.dtype | None = None) -> AotCase:
@@ -222,7 +281,7 @@ def _copy_case(source: str, target: str, axes: int, dense: bool, via: tl.dtype |
     return AotCase(
         _copy,
         {"x": source, "out": target, "first": "i32:16", "count": "i32:16"} | numbers,
-        {"AXES": axes, "DENSE": dense, "VIA": via, "TRUTH": False, "WIDE": False, "BLOCK": BLOCK},
+        {"AXES": axes, "DENSE": dense, "VIA": via, "TRUTH": False, "ADD": None, "WIDE": False, "BLOCK": BLOCK},
     )
 
 
@@ -231,12 +290,20 @@ AOT = [
     _copy_case("*fp32", "*bf16", 1, True, tl.float32),
     _copy_case("*fp32", "*i32", 1, True, tl.int64),
     AotCase(
-        _join,
-        {"out": "*bf16"}
-        | {f"x{k}": "*bf16" for k in range(JOINED)}
-        | dict.fromkeys(("outer", "total", "start"), "i32")
-        | {f"width{k}": "i32" for k in range(JOINED)},
+        _roll,
+        {"x": "*bf16", "out": "*bf16", "count": "i32:16", "rows": "i32", "inner": "i32:16", "shift": "i32"},
         {"WIDE": False, "BLOCK": BLOCK},
+    ),
+    *(
+        AotCase(
+            _join,
+            {"whole": "*bf16"}
+            | {f"x{k}": "*bf16" for k in range(JOINED)}
+            | dict.fromkeys(("outer", "total", "start"), "i32")
+            | {f"width{k}": "i32" for k in range(JOINED)},
+            {"APART": apart, "WIDE": False, "BLOCK": BLOCK},
+        )
+        for apart in (False, True)
     ),
     *(
         AotCase(

@@ -13,6 +13,7 @@ import triton.language as tl
 
 from core.kernels.triton import reduce
 from core.kernels.triton._counting import blocks_of
+from core.kernels.triton._filled import zeros
 from core.kernels.triton._kernel import jit
 from core.kernels.triton._overlap import load
 from core.kernels.triton.aot import AotCase
@@ -51,7 +52,7 @@ def _forward(data, label, counts, lengths, blank):
     totals = reduce.logsumexp(data, (2,), False)
     states = max(2, triton.next_power_of_2(2 * label.shape[1] + 1))
     alpha = torch.empty((batch, steps, states), dtype=data.dtype, device=data.device)
-    losses = torch.zeros(batch, dtype=data.dtype, device=data.device)
+    losses = zeros(batch, data.dtype, data.device)
     if data.numel():
         _walk[(batch,)](
             data, totals, label, counts, lengths, losses, alpha, steps, batch, classes, label.shape[1], blank,

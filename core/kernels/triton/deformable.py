@@ -14,6 +14,7 @@ import triton
 import triton.language as tl
 
 from core.kernels.triton._counting import blocks_of
+from core.kernels.triton._filled import zeros, zeros_like
 from core.kernels.triton._kernel import jit
 from core.kernels.triton._order_free import add, begin, finish
 from core.kernels.triton._overlap import load
@@ -33,8 +34,8 @@ def columns(x, offset, mask, kernel, stride, dilate, pad, groups):
 
 
 def columns_grad(dy, x, offset, mask, kernel, stride, dilate, pad, groups):
-    dy, doffset = contiguous(dy), torch.zeros_like(offset, memory_format=torch.contiguous_format)
-    dmask = torch.zeros((0,) if mask is None else mask.shape, dtype=offset.dtype, device=offset.device)
+    dy, doffset = contiguous(dy), zeros_like(offset)
+    dmask = zeros((0,) if mask is None else mask.shape, offset.dtype, offset.device)
     launch = _launching(x, offset, mask, kernel, stride, dilate, pad, groups)
     scaled = dy
     if mask is not None and dy.numel():

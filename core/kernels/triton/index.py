@@ -16,6 +16,7 @@ import triton.language as tl
 
 from core.kernels.dispatch import deterministic
 from core.kernels.triton._counting import blocks_of
+from core.kernels.triton._filled import full, zeros, zeros_like
 from core.kernels.triton._kernel import jit
 from core.kernels.triton._types import in_type
 from core.kernels.triton.aot import AotCase
@@ -80,10 +81,13 @@ def pick(x, indices, axis, keepdims):
 
 
 def pick_grad(dy, indices, axis, x_shape):
-    dx = torch.zeros(x_shape, dtype=dy.dtype, device=dy.device)
-    outer, rows, inner = _split(x_shape, axis)
-    positions = _positions_along(indices.unsqueeze(axis), outer, rows, inner)
-    return _write_rows(dx, contiguous(dy), positions, 1, unique=True)
+    dx = torch.empty(x_shape, dtype=dy.dtype, device=dy.device)
+    if dx.numel():
+        _, rows, inner = _split(x_shape, axis)
+        _pick_grad[(triton.cdiv(dx.numel(), TILE),)](
+            contiguous(dy), contiguous(indices), dx, dx.numel(), rows, inner, TILE=TILE
+        )
+    return dx
 
 
 def gather_nd(x, indices):
@@ -95,7 +99,7 @@ def gather_nd(x, indices):
 
 
 def scatter_nd(data, indices, shape):
-    y = torch.zeros(shape, dtype=data.dtype, device=data.device)
+    y = zeros(shape, data.dtype, data.device)
     return _write_rows(y, contiguous(data), _positions(indices.unbind(0), shape), math.prod(shape[indices.shape[0] :]))
 
 
@@ -109,8 +113,18 @@ def gather_along(x, indices, axis):
     shape = _broadcast(x.shape, indices.shape, axis)
     x = contiguous(x.expand(shape[:axis] + x.shape[axis : axis + 1] + shape[axis + 1 :]))
     y = torch.empty(shape[:axis] + indices.shape[axis : axis + 1] + shape[axis + 1 :], dtype=x.dtype, device=x.device)
-    outer, rows, inner = _split(x.shape, axis)
-    gather_rows(x, _positions_along(indices.expand(y.shape), outer, rows, inner), y, 1, x.numel(), 1)
+    if y.numel():
+        _, rows, inner = _split(x.shape, axis)
+        _gather_along[(triton.cdiv(y.numel(), TILE),)](
+            as_bytes(x),
+            contiguous(indices.expand(y.shape)),
+            as_bytes(y),
+            y.numel(),
+            y.shape[axis],
+            rows,
+            inner,
+            TILE=TILE,
+        )
     return y
 
 
@@ -141,24 +155,24 @@ def index_get(x, index_tuple):
 
 
 def index_put(x, index_tuple, value, accumulate):
-    indices, axes, shape, order = _advanced(x, index_tuple)
-    y = write_(x.new_empty([x.shape[a] for a in order]), x.permute(order))
+    y = write_(torch.empty(x.shape, dtype=x.dtype, device=x.device), x)
+    return index_put_(y, y, index_tuple, value, accumulate)
+
+
+def index_put_(base, view, index_tuple, value, accumulate):
+    indices, axes, shape, order = _advanced(view, index_tuple)
+    turned = view.permute(order)
+    y = contiguous(turned)
     rest, first = y.shape[len(axes) :], _first_axis(axes)
-    value = in_type(value, x.dtype).expand(rest[:first] + shape + rest[first:])
+    value = _fitted(in_type(value, y.dtype), (*rest[:first], *shape, *rest[first:]), accumulate)
     value = contiguous(_index_axes_from(value, len(shape), first))
     positions = _positions(indices, y.shape)
     if accumulate:
         _add_rows(value, positions, 1, math.prod(y.shape[: len(axes)]), math.prod(rest), into=y)
     else:
         _write_rows(y, value, positions, math.prod(rest))
-    back = sorted(range(x.dim()), key=order.__getitem__)
-    return contiguous(y.permute(back))
-
-
-def index_put_add(base, view, index, value):
-    _, axes, shape, order = _advanced(view, index)
-    rest, first = [view.shape[axis] for axis in order[len(axes) :]], _first_axis(axes)
-    write_(view, index_put(view, index, value.reshape((*rest[:first], *shape, *rest[first:])), True))
+    if y is not turned:
+        write_(turned, y)
     return base
 
 
@@ -193,6 +207,15 @@ def nonzero(x):
 # ------------------------------------------------------------ launching
 
 
+def _fitted(value, shape, loosely):
+    """`value` in the shape of what is read; `loosely`: where it has as many elements, whatever its own."""
+    if loosely and value.numel() == math.prod(shape):
+        return value.reshape(shape)
+    while value.dim() > len(shape) and value.shape[0] == 1:
+        value = value[0]
+    return value.expand(shape)
+
+
 _CLIP, _WRAP, _FROM_END, _OUTSIDE = 0, 1, 2, 3
 
 
@@ -209,16 +232,14 @@ def _split(shape, axis):
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
-def _write_rows(y, data, positions, inner, unique=False):
+def _write_rows(y, data, positions, inner):
     """Writes rows of `data` into contiguous `y`, of several for one position the last."""
     count = positions.numel()
     if count and inner:
-        block, winners = tile(inner), positions
-        if not unique:
-            winners = torch.full((y.numel() // inner,), -1, dtype=torch.int64, device=y.device)
-            _last[(triton.cdiv(count, TILE),)](positions, winners, count, TILE=TILE)
+        block, winners = tile(inner), full((y.numel() // inner,), -1, torch.int64, y.device)
+        _last[(triton.cdiv(count, TILE),)](positions, winners, count, TILE=TILE)
         launch = _write[grid(count, inner, block)]
-        launch(as_bytes(data), positions, winners, as_bytes(y), count, inner, UNIQUE=unique, **block)
+        launch(as_bytes(data), positions, winners, as_bytes(y), count, inner, **block)
     return y
 
 
@@ -227,7 +248,7 @@ def _add_rows(dy, positions, outer, rows, inner, into=None):
     dtype = _ACCUMULATORS.get(dy.dtype, dy.dtype)
     shape = (outer, rows, inner)
     if into is None:
-        y = torch.zeros(shape, dtype=dtype, device=dy.device)
+        y = zeros(shape, dtype, dy.device)
     else:
         y = in_type(into.view(shape), dtype)
     count = positions.numel()
@@ -251,10 +272,12 @@ _ACCUMULATORS = {torch.float16: torch.float32, torch.bfloat16: torch.float32} | 
 def _positions(indices, shape):
     """Row numbers in row-major order from one index tensor for each of the first axes of `shape`."""
     indices = [contiguous(index) for index in indices]
-    positions = torch.zeros(indices[0].shape, dtype=torch.int64, device=indices[0].device)
-    for index, size in zip(indices, shape):
-        if positions.numel():
-            _append_axis[(triton.cdiv(positions.numel(), TILE),)](positions, index, positions.numel(), size, TILE=TILE)
+    positions = torch.empty(indices[0].shape, dtype=torch.int64, device=indices[0].device)
+    if positions.numel():
+        for axis, (index, size) in enumerate(zip(indices, shape)):
+            _append_axis[(triton.cdiv(positions.numel(), TILE),)](
+                positions, index, positions.numel(), size, FIRST=axis == 0, TILE=TILE
+            )
     return positions
 
 
@@ -272,7 +295,7 @@ def _positions_along(indices, outer, rows, inner):
 
 def _fold(positions, wide, x_shape):
     """Element numbers in `wide` as numbers in `x_shape`, whose broadcast axes have size 1."""
-    folded = torch.zeros(positions.shape, dtype=torch.int64, device=positions.device)
+    folded = zeros_like(positions)
     stride, wide_stride = 1, 1
     for size, wide_size in zip(reversed(x_shape), reversed(wide)):
         if size == wide_size and positions.numel():
@@ -336,6 +359,25 @@ def _normalise(indices_ptr, y_ptr, count, n, MODE: tl.constexpr, TILE: tl.conste
 
 
 @jit
+def _gather_along(x_ptr, indices_ptr, y_ptr, total, count, rows, inner, TILE: tl.constexpr):
+    """y (outer, count, inner) from x (outer, rows, inner) by row numbers in the shape of y."""
+    at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    inside = at < total
+    row = at // inner // count * rows + tl.load(indices_ptr + at, inside, 0).to(tl.int64)
+    tl.store(y_ptr + at, tl.load(x_ptr + row * inner + at % inner, inside, 0), inside)
+
+
+@jit
+def _pick_grad(dy_ptr, indices_ptr, dx_ptr, count, rows, inner, TILE: tl.constexpr):
+    """dx (outer, rows, inner): dy (outer, inner) in the rows that the indices (outer, inner) name, zeros elsewhere."""
+    at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    inside = at < count
+    place = at // inner // rows * inner + at % inner
+    chosen = inside & (tl.load(indices_ptr + place, inside, 0) == at // inner % rows)
+    tl.store(dx_ptr + at, tl.load(dy_ptr + place, chosen, 0), inside)
+
+
+@jit
 def _last(positions_ptr, winners_ptr, count, TILE: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < count
@@ -345,12 +387,11 @@ def _last(positions_ptr, winners_ptr, count, TILE: tl.constexpr):
 @jit
 def _write(
     data_ptr, positions_ptr, winners_ptr, y_ptr, count, inner,
-    UNIQUE: tl.constexpr, ROWS: tl.constexpr, INNER: tl.constexpr,
+    ROWS: tl.constexpr, INNER: tl.constexpr,
 ):  # fmt: skip
     row, column, inside = tile_of(count, inner, ROWS, INNER)
     position = tl.load(positions_ptr + row, row < count, 0).to(tl.int64)
-    if not UNIQUE:
-        inside &= (tl.load(winners_ptr + position, row < count, -1) == row)[:, None]
+    inside &= (tl.load(winners_ptr + position, row < count, -1) == row)[:, None]
     tl.store(
         y_ptr + position[:, None] * inner + column, tl.load(data_ptr + row[:, None] * inner + column, inside), inside
     )
@@ -405,11 +446,13 @@ def _csr_dot(
 
 
 @jit
-def _append_axis(positions_ptr, index_ptr, count, size, TILE: tl.constexpr):
+def _append_axis(positions_ptr, index_ptr, count, size, FIRST: tl.constexpr, TILE: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < count
     index = tl.load(index_ptr + at, inside, 0).to(tl.int64)
-    tl.store(positions_ptr + at, tl.load(positions_ptr + at, inside, 0) * size + index, inside)
+    if not FIRST:
+        index += tl.load(positions_ptr + at, inside, 0) * size
+    tl.store(positions_ptr + at, index, inside)
 
 
 @jit

@@ -23,6 +23,7 @@ from core.kernels.triton._types import in_type
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
 from core.kernels.triton.copies import contiguous, write_
+from core.kernels.triton.fills import fill_
 from core.kernels.triton.matmul import _as_batch, _describable, _gemm
 from core.kernels.triton.targets import target_of
 from core.kernels.triton.tiles import accumulator, in_triton, multiply_add, or_else, precision
@@ -62,7 +63,7 @@ def linear_cross_entropy_grad(
     (count, _), classes = x.shape, w.shape[0]
     dw, db = torch.empty_like(w), None if b is None else torch.empty_like(b)
     if not count:
-        return torch.empty_like(x), dw.zero_(), None if db is None else db.zero_()
+        return torch.empty_like(x), fill_(dw, 0), None if db is None else fill_(db, 0)
     step = max(PART // count // ROWS, 1) * ROWS
     sums = None
     for first in range(0, classes, step):

@@ -25,6 +25,7 @@ from core.kernels import formula as f
 from core.kernels.epilogue import check_activation
 from core.kernels.formula import Formula
 from core.kernels.triton._counting import WIDE, blocks_of
+from core.kernels.triton._filled import zeros
 from core.kernels.triton._kernel import jit
 from core.kernels.triton._types import in_type
 from core.kernels.triton.aot import AotCase, tensor_core
@@ -190,7 +191,7 @@ def _gemm_padded(a, b, bias, residual, activation, dtype) -> Tensor:
 def _padded(t: Tensor, rows: int, columns: int) -> Tensor:
     if t.stride(2) != 1 and t.stride(1) == 1:
         return _padded(t.mT, columns, rows).mT
-    wide = torch.zeros((t.shape[0], rows, columns), dtype=t.dtype, device=t.device)
+    wide = zeros((t.shape[0], rows, columns), t.dtype, t.device)
     write_(wide[:, : t.shape[1], : t.shape[2]], t)
     return wide
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from core.kernels.formula import Formula
 from core.kernels.layout import laid_out_as
 from core.kernels.triton import _layer_norm, _per_channel
+from core.kernels.triton._filled import full, zeros
 from core.kernels.triton._fold import fold
 from core.kernels.triton._moments import moments_of
 from core.kernels.triton._types import in_type
@@ -132,12 +133,12 @@ def _parameters(sums: Tensor, gamma: Tensor | None) -> tuple[Tensor, Tensor]:
 
 
 def _no_statistics(x: Tensor, shape, eps: float) -> tuple[Tensor, Tensor]:
-    mean = torch.zeros(shape, dtype=accumulator(x.dtype), device=x.device)
-    return mean, torch.full_like(mean, 1 / math.sqrt(eps) if eps > 0 else math.inf)
+    mean = zeros(shape, accumulator(x.dtype), x.device)
+    return mean, full(shape, 1 / math.sqrt(eps) if eps > 0 else math.inf, mean.dtype, x.device)
 
 
 def _no_sums(x: Tensor, channels: int) -> Tensor:
-    return torch.zeros((2, channels), dtype=accumulator(x.dtype), device=x.device)
+    return zeros((2, channels), accumulator(x.dtype), x.device)
 
 
 def _rows(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:

@@ -17,6 +17,7 @@ from core.kernels.triton._kernel import jit
 from core.kernels.triton._recording import as_float
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.copies import contiguous
+from core.kernels.triton.fills import fill_
 from core.kernels.triton.rows import as_bytes
 from core.kernels.triton.sort import sort
 
@@ -84,7 +85,7 @@ def permutation(n, device, key):
 
 def dropout(x, p, key, axes=(), salt=0):
     if p >= 1:
-        return torch.zeros_like(x)
+        return fill_(torch.empty_like(x), 0)
     x = contiguous(x)
     y = torch.empty_like(x)
     if x.numel():

@@ -39,7 +39,7 @@ from core.kernels.triton._kernel import INTERPRETED, recording
 from core.kernels.triton._recording import Recording
 
 # Parameters whose numbers change from call to call: seeds, scalars of formulas, what optimizers schedule.
-VARYING = frozenset("key attrs t lr wd eta momentum rescale g_share mean_share var_share".split())
+VARYING = frozenset("key attrs number t lr wd eta momentum rescale g_share mean_share var_share".split())
 MOST = 4096  # keys of one launcher; beyond, all are dropped
 
 

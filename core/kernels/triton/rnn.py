@@ -19,6 +19,7 @@ from core.kernels.rnn_layers import Backend, Cell, previous, run, run_grad, thro
 from core.kernels.rnn_parameters import Weights
 from core.kernels.triton import reduce
 from core.kernels.triton._counting import WIDE
+from core.kernels.triton._filled import zeros_like
 from core.kernels.triton._kernel import jit
 from core.kernels.triton._types import in_type
 from core.kernels.triton.aot import AotCase
@@ -272,7 +273,7 @@ def _gru_step_back(
 
 
 def _through_time(backward):
-    return through_time(backward, _weight_gradients, _input_gradient)
+    return through_time(backward, _weight_gradients, _input_gradient, zeros_like)
 
 
 _CELLS = {
@@ -281,7 +282,7 @@ _CELLS = {
     "lstm": Cell(_lstm_forward, _through_time(_lstm_backward), 2),
     "gru": Cell(_gru_forward, _through_time(_gru_backward), 2),
 }
-_BACKEND = Backend(_CELLS, _dropout)
+_BACKEND = Backend(_CELLS, _dropout, zeros_like)
 
 
 # What steps hand to each other in float32, whatever the type of the network.

@@ -12,6 +12,7 @@ import torch
 import triton
 
 from core.kernels.triton import _regions, _resampling, reduce
+from core.kernels.triton._filled import full, zeros, zeros_like
 from core.kernels.triton._order_free import begin, finish
 from core.kernels.triton.copies import contiguous
 from core.kernels.triton.windows import channels_last
@@ -35,8 +36,8 @@ def rotated_roi_align_grad(dy, rois, pooled, scale, ratio, data_shape):
 
 def roi_pool(data, rois, pooled, scale):
     batch, channels, height, width = data.shape
-    y = torch.zeros((rois.shape[0], *pooled, channels), dtype=data.dtype, device=data.device)
-    at = torch.full(y.shape, -1, dtype=torch.int64, device=data.device)
+    y = zeros((rois.shape[0], *pooled, channels), data.dtype, data.device)
+    at = full(y.shape, -1, torch.int64, data.device)
     if y.numel() and data.numel():
         grid, block = _over_cells(y)
         _regions.maxima[grid](
@@ -68,7 +69,7 @@ def roi_pool_grad(dy, positions, data_shape):
 
 def roi_pool_gather(x, positions):
     at = channels_last(positions)
-    y = torch.zeros(at.shape, dtype=x.dtype, device=x.device)
+    y = zeros(at.shape, x.dtype, x.device)
     if y.numel() and x.numel():
         _regions.gather_maxima[_flat(y, _regions.BLOCK)](
             channels_last(x), at, y, y.numel(), x.shape[1], BLOCK=_regions.BLOCK
@@ -90,7 +91,7 @@ def bilinear_sample(data, grid):
 def bilinear_sample_grad(dy, data, grid):
     channels, height, width = data.shape[1:]
     dy, grid, positions = contiguous(dy), contiguous(grid), math.prod(grid.shape[2:])
-    sums, dgrid = begin(data.shape, dy, 4), torch.zeros_like(grid)
+    sums, dgrid = begin(data.shape, dy, 4), zeros_like(grid)
     if dy.numel():
         sizes = channels, height, width, positions
         _resampling.sample_grad_data[_flat(dy)](
@@ -162,7 +163,7 @@ def columns_grad(dy, size, kernel, stride, dilate, pad):
 
 def _align(data, rois, pooled, scale, ratio, aligned, by_position):
     channels = data.shape[1] // (math.prod(pooled) if by_position else 1)
-    y = torch.zeros((rois.shape[0], *pooled, channels), dtype=data.dtype, device=data.device)
+    y = zeros((rois.shape[0], *pooled, channels), data.dtype, data.device)
     _launch_align(channels_last(data), rois, y, data.shape, scale, ratio, aligned, by_position, None)
     return _by_channel(y)
 

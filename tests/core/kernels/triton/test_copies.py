@@ -15,6 +15,7 @@ VIEWS = {
     "every other": lambda x: x.view(-1)[1::2],
     "five axes": lambda x: x[:, :, :, :, 0].permute(4, 2, 0, 3, 1),
     "six axes": lambda x: x.permute(5, 3, 1, 4, 2, 0),
+    "six axes from the middle": lambda x: x.permute(3, 0, 5, 2, 4, 1),
     "no elements": lambda x: x[:, :0, 0].transpose(0, 3),
 }
 
@@ -121,6 +122,36 @@ def test_write(name, into, device):
         assert torch.equal(whole.cpu(), want.copy_(x))
 
 
+@pytest.mark.parametrize("into", [torch.float32, torch.float16, torch.float64, torch.int32])
+def test_add(into, device):
+    values = torch.arange(30.0).view(6, 5) - 7
+    for make in (lambda: torch.ones(6, 9)[:, 2:7], lambda: torch.ones(5, 6).T, lambda: torch.ones(6, 5)):
+        want = (make() * 3).to(into)
+        found = torch.empty_strided(want.shape, make().stride(), device=device, dtype=into).copy_(want)
+        assert copies.add_(found, values[:, :1].to(into).to(device)) is found
+        assert torch.equal(found.cpu(), want + values[:, :1].to(into))
+
+
+@pytest.mark.parametrize("lengths", [(4,), (1, 0, 3), (1, 1, 2), (0, 4)])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_divided(axis, lengths, device):
+    x = torch.rand(4, 4, 4)
+    for given in (x, x.permute(2, 0, 1), x > 0.5):
+        found = copies.divided(given.to(device), lengths, axis)
+        for part, want in zip(found, given.split(lengths, axis), strict=True):
+            assert part.is_contiguous() and torch.equal(part.cpu(), want)
+    many = torch.arange(3 * 21).view(3, 21)
+    assert [p.tolist() for p in copies.divided(many.to(device), (1,) * 21, 1)] == [p.tolist() for p in many.split(1, 1)]
+    assert [tuple(p.shape) for p in copies.divided(x[:0].to(device), (1, 3), 1)] == [(0, 1, 4), (0, 3, 4)]
+
+
+@pytest.mark.parametrize("shift", [0, 1, -1, 3, 7, -8])
+def test_roll(shift, device):
+    x = torch.arange(3 * 500 * 2).view(3, 500, 2)
+    for given, axis in ((x, 1), (x, -1), (x.permute(2, 1, 0), 0), (x % 3 == 0, 1), (x[:, :0], 1), (x[:, :0], 0)):
+        assert torch.equal(copies.roll(given.to(device), shift, axis).cpu(), given.roll(shift, axis))
+
+
 def test_what_lies_between_stays(device):
     whole = torch.full((4, 6), 7.0, device=device)
     copies.write_(whole[1:3, 1:6:2], torch.zeros(3, device=device))
@@ -139,6 +170,9 @@ SHAPES = {
     "put backwards": lambda s, x: s.put_part(x, (slice(3, 0, -1),), (5, 4)),
     "concat": lambda s, x: s.concat([x, OTHER], 1),
     "with room": lambda s, x: s.grown(s.concat([x, x], 0, 4), [x, x[:1]], 0),
+    "set part": lambda s, x: s.set_part(x, x[:2], (slice(2, 0, -1),)),
+    "split": lambda s, x: torch.cat([t.reshape(-1) for t in s.split(x, (1, 3), 1)]),
+    "roll": lambda s, x: s.roll(x, (1, -2), (0, 1)),
     "stack": lambda s, x: s.stack([x, OTHER, x], 1),
     "flip": lambda s, x: s.flip(x, (0, 1)),
     "tile": lambda s, x: s.tile(x, (2, 1, 3)),
@@ -203,6 +237,27 @@ SAMPLES = [
     lambda: copies.joined([torch.zeros(3, 4), torch.zeros(3, 2), torch.zeros(3, 5)], 1),
     lambda: copies.joined([torch.zeros(3, 4, dtype=torch.bool)] * 11, 0),
     lambda: copies.joined([torch.zeros(2, 4, 5, 3).permute(0, 3, 1, 2)] * 2, 1),
+    lambda: copies.contiguous(torch.zeros(2, 3, 2, 3, 2, 3).permute(5, 3, 1, 4, 2, 0)),
+    lambda: copies.divided(torch.zeros(3, 4), (1, 3), 1),
+    lambda: copies.roll(torch.zeros(3, 4), 1, 0),
+    lambda: copies.add_(torch.zeros(3, 8)[:, ::2], torch.zeros(4)),
     lambda: copies.write_(torch.zeros(3, 8)[:, ::2], torch.zeros(4, dtype=torch.int32)),
-    *map(_on_the_triton_way, ("concat", "with room", "stack", "flip", "tile", "part", "put backwards", "cast")),
+    *map(
+        _on_the_triton_way,
+        (
+            "concat",
+            "with room",
+            "stack",
+            "flip",
+            "tile",
+            "part",
+            "put backwards",
+            "cast",
+            "clone",
+            "pad",
+            "set part",
+            "split",
+            "roll",
+        ),
+    ),
 ]

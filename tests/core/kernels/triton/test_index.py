@@ -54,8 +54,8 @@ def test_adding_through_a_view(device, deterministic):
     at = torch.tensor([1, 0, 1], device=device)
     base, want = torch.zeros(4, 6, device=device), torch.zeros(4, 6)
     value = numbers(3, 2)
-    assert index.index_put_add(base, base[1:3, ::3].t(), (None, at), value.t().to(device)) is base
-    reference.index_put_add(want, want[1:3, ::3].t(), (None, at.cpu()), value.t())
+    assert index.index_put_(base, base[1:3, ::3].t(), (None, at), value.t().to(device), True) is base
+    reference.index_put_(want, want[1:3, ::3].t(), (None, at.cpu()), value.t(), True)
     torch.testing.assert_close(base.cpu(), want)
 
 
@@ -157,13 +157,14 @@ SAMPLES = [
     lambda: index.wrapped(_AT, 3),
     lambda: index.wrapped_negative(_AT, 3),
     lambda: index.check(_AT, 3),
-    lambda: index.index_put_add(_X, _X, (_AT,), _X),
+    lambda: index.index_put_(_X, _X, (_AT,), _X, True),
     lambda: index.take(_X, _AT, 0),
     lambda: index.take_grad(_X, _AT, 0, (5, 4)),
     lambda: index.embedding(_AT, _X),
     lambda: index.embedding_grad(_X, _AT, (5, 4)),
     lambda: index.csr_dot(_X[0, :3], _AT, _AT, _X),
     lambda: index.pick(_X, _AT, 1, False),
+    lambda: index.index_put_(_X, _X[1:], (_AT[:2],), _X[0], False),
     lambda: index.pick_grad(_X[:, 0], _AT, 1, (3, 4)),
     lambda: index.gather_nd(_X, _AT[None]),
     lambda: index.scatter_nd(_X, _AT[None], (5, 4)),

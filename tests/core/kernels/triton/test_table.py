@@ -20,11 +20,11 @@ from tests.core.ops.test_sweep import WITHIN
 from tests.support.once import NAMES, OWN, applied, filled
 
 # Copies of parts, to places, and between devices: `core.kernels.shape`, which both wings share, and `core.storage`.
-REARRANGED = {"_to_copy", "index_put_", "split_with_sizes_copy", "tril", "triu"}
+REARRANGED = {"_to_copy"}
 EXCEPTED = {importlib.import_module(f"core.kernels.cpu.{room}").__file__ for room in kernels.ON_CPU_ONLY}
 _PART = "part of another operator's gradient, which is recorded: "
 _GRAPH = "a node of graphs that runs subgraphs of other operators"
-_EMPTY = "makes an array from nothing, by torch's functions that fill memory"
+_EMPTY = "makes an array from nothing: tests/core/kernels/triton/test_fills.py"
 _DRAWS = "draws from nothing: its sampler is recorded with _sample_* and _random_*_like, which call it"
 _HOST = "changes a picture on the host, in NumPy"
 UNRECORDED = {
