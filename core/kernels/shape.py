@@ -120,7 +120,7 @@ def write_at(x: Tensor, key: tuple, value) -> None:
     IndexError for indices outside; RuntimeError where the tensor does not fit.
     """
     if x.is_cpu and state.forced is None:
-        x[key] = value
+        x[beside_each_other(key, x)] = value
         return
     if not any([isinstance(k, Tensor) for k in key]):
         part = x[key]
@@ -154,6 +154,22 @@ def write_at(x: Tensor, key: tuple, value) -> None:
     given = value if isinstance(value, Tensor) else full_like(x.new_empty(1), value)
     index.index_put_(x, view, places, given, False)
     storage.count_change([x])
+
+
+def beside_each_other(key: Sequence, x: Tensor) -> tuple:
+    """The key with numbers and single positions as index arrays of one element, if there is an array of more axes: they
+    may part the arrays, and ATen takes them out before it asks where those stand.
+    """
+    if not any([isinstance(k, Tensor) and k.dim() for k in key]):
+        return tuple(key)
+    return tuple(
+        index_tensor([k], x)
+        if type(k) is int
+        else k.reshape(1)
+        if isinstance(k, Tensor) and not k.dim() and k.dtype is not torch.bool
+        else k
+        for k in key
+    )
 
 
 def _without_negative_steps(key: tuple, shape: Sequence[int]) -> tuple[tuple, Sequence[int]]:

@@ -63,8 +63,6 @@ def set_(array: Array, key: Key, value: Any) -> None:
         return
     basic, spec = basic and plain is spec, plain
     index = build(spec, [o._data for o in operands])
-    if any(o.ndim for o in operands):  # beside index arrays a number is one too, and may part them
-        index = tuple(kernels.shape.index_tensor([i], target) if type(i) is int else i for i in index)
     try:
         if storage.is_tensor(source):
             source = kernels.cast(source, dtype_name(array.dtype))
@@ -105,9 +103,10 @@ def _set_flat(array: Array, key: Key, value: Any) -> None:
     key = tuple(
         item.asnumpy() if hasattr(item, "_data") else item for item in (key if isinstance(key, tuple) else (key,))
     )
-    places = onp.arange(array.size).reshape(array.shape)[key]
-    if hasattr(value, "_data"):
-        value = value.asnumpy()
+    places = onp.asarray(onp.arange(array.size).reshape(array.shape)[key])
+    value = onp.asarray(value.asnumpy() if hasattr(value, "_data") else value)
+    while value.ndim > places.ndim and value.shape[0] == 1:
+        value = value[0]
     flat: Any = TABLE["Reshape"](array, shape=(-1,))
     set_(flat, (places.reshape(-1),), onp.broadcast_to(value, places.shape).reshape(-1))
 

@@ -210,8 +210,10 @@ def _scatter_part_add_gradient(
 @operator("_set_places", memory="new")
 def _set_places(data: Tensor, value: Tensor, *indices: Tensor, key: Any_) -> Tensor:
     """The data with the value written at an advanced index; of positions that are named twice, one of the values stays."""
-    out = kernels.shape.clone(data)
-    return K.index_put_(out, *_advanced(out, key, indices), value, False)
+    key, turned = _forwards(key, data.shape)
+    out = kernels.shape.flip(data, turned) if turned else kernels.shape.clone(data)
+    K.index_put_(out, *_advanced(out, key, indices), value, False)
+    return kernels.shape.flip(out, turned) if turned else out
 
 
 @gradient(_set_places)

@@ -5,6 +5,7 @@ import pytest
 
 import core as mx
 from core import autograd, np, npx
+from gluon import HybridBlock
 
 RS = onp.random.RandomState(0)
 A, B = RS.rand(3, 4).astype("float32") + 0.5, RS.rand(3, 4).astype("float32") + 0.5
@@ -163,3 +164,63 @@ def test_masks_among_other_indices():
     given[:, np.array(mask)] = 0
     values[:, mask] = 0
     onp.testing.assert_array_equal(given.asnumpy(), values)
+
+
+EACH, LAST, BACK = slice(None), onp.array(-1), slice(None, None, -1)
+PAIR, SQUARE, TRUE = onp.array([2, 0]), onp.array([[1, 0], [2, 1]]), onp.array([True, False, True])
+KEYS = {
+    "a position parts the arrays": (LAST, EACH, PAIR),
+    "a number parts them": (1, EACH, PAIR),
+    "an Ellipsis between": (LAST, ..., PAIR),
+    "a new axis between": (LAST, None, SQUARE),
+    "at the end": (EACH, PAIR, EACH, LAST),
+    "beside each other": (EACH, LAST, SQUARE, EACH),
+    "positions alone": (LAST, EACH, onp.array(1)),
+    "beside a mask": (onp.array(0), EACH, TRUE),
+    "backwards beside a position": (BACK, LAST),
+    "backwards beside an array": (EACH, PAIR, BACK),
+    "backwards and parted": (onp.array(1), BACK, PAIR),
+}
+VALUES = onp.arange(81.0, dtype="float32").reshape(3, 3, 3, 3)
+
+
+class Written(HybridBlock):
+    """x with a value at a key, whose arrays are inputs."""
+
+    def __init__(self, key):
+        super().__init__()
+        self._key = key
+
+    def forward(self, x, value, *arrays):
+        rest, x = iter(arrays), x.copy()
+        x[tuple(next(rest) if isinstance(k, onp.ndarray) else k for k in self._key)] = value
+        return x
+
+
+def _own(key):
+    return tuple(np.array(k, dtype=k.dtype) if isinstance(k, onp.ndarray) else k for k in key)
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_index_arrays_and_positions(name):
+    """NumPy puts the axes of index arrays in front where something parts them; what is written has their order."""
+    key, own = KEYS[name], _own(KEYS[name])
+    given = np.array(VALUES)
+    assert given[own].shape == VALUES[key].shape and (given[own].asnumpy() == VALUES[key]).all()
+    written, want = -VALUES[key] - 1, VALUES.copy()
+    want[key] = written
+    for value in (written, written[None]):  # leading axes of one are left out
+        given = np.array(VALUES)
+        given[own] = np.array(value)
+        onp.testing.assert_array_equal(given.asnumpy(), want)
+
+
+@pytest.mark.parametrize("name", [name for name in KEYS if "mask" not in name])  # whose places depend on values
+def test_writes_to_index_arrays_and_positions_in_a_plan(name, numpy_semantics):
+    key, own = KEYS[name], _own(KEYS[name])
+    block = Written(key)
+    block.hybridize()
+    written, want = -VALUES[key] - 1, VALUES.copy()
+    want[key] = written
+    result = block(np.array(VALUES), np.array(written), *(k for k in own if isinstance(k, np.ndarray)))
+    onp.testing.assert_array_equal(result.asnumpy(), want)

@@ -8,6 +8,7 @@ import torch
 
 from core.kernels.cpu._direct import direct
 from core.kernels.cpu._half import accumulator
+from core.kernels.shape import beside_each_other
 
 aten = torch.ops.aten
 _embedding_backward = direct(aten.embedding_dense_backward.default)
@@ -179,5 +180,5 @@ def index_put_(base, view, index_tuple, value, accumulate):
     if accumulate:
         aten.index_put_(view, positions, value.reshape(aten.index(view, positions).shape).to(view.dtype), True)
     else:
-        view[tuple(slice(None) if i is None else i for i in positions)] = value
+        view[beside_each_other([slice(None) if i is None else i for i in positions], view)] = value
     return base
