@@ -1,6 +1,8 @@
 """Gathers, scatters and other kernels that move elements by integer indices.
 
-Index tensors may be of any integer type; the operator layer has clipped or wrapped them into range. Where several
+Index tensors may be of any integer type; the operator layer has clipped or wrapped those of one axis into range. Those
+of several axes, and those along an axis, may be negative and then count from the end. Outside of several axes the CPU
+raises IndexError; a GPU, which could do so only after it has been waited for, takes the nearest position. Where several
 elements are written to one position, `scatter_nd` keeps the last. Sums of half types add in float32, in the order of
 the indices on a CPU and under `core.kernels.deterministic()`, else in any order. Floor: the bytes of the rows that are
 read, of those that are written, and of the indices.

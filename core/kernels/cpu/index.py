@@ -101,7 +101,7 @@ def gather_along(x, indices, axis):
 def scatter_along_add(dy, indices, axis, x_shape):
     wide = dy.shape[:axis] + (x_shape[axis],) + dy.shape[axis + 1 :]
     dx = torch.zeros(wide, dtype=accumulator(dy.dtype), device=dy.device)
-    dx.scatter_add_(axis, _long(indices).expand(dy.shape), dy.to(dx.dtype))
+    dx.scatter_add_(axis, wrapped(indices, x_shape[axis]).expand(dy.shape), dy.to(dx.dtype))
     broadcast = [i for i, (n, m) in enumerate(zip(wide, x_shape, strict=True)) if n != m]
     return (dx.sum(broadcast, keepdim=True) if broadcast else dx).to(dy.dtype)
 

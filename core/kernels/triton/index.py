@@ -272,6 +272,8 @@ _ACCUMULATORS = {torch.float16: torch.float32, torch.bfloat16: torch.float32} | 
 def _positions(indices, shape):
     """Row numbers in row-major order from one index tensor for each of the first axes of `shape`."""
     indices = [contiguous(index) for index in indices]
+    if indices[0].numel() and 0 in shape[: len(indices)]:
+        raise IndexError("an index is out of range for an axis of length 0")
     positions = torch.empty(indices[0].shape, dtype=torch.int64, device=indices[0].device)
     if positions.numel():
         for axis, (index, size) in enumerate(zip(indices, shape)):
@@ -359,11 +361,18 @@ def _normalise(indices_ptr, y_ptr, count, n, MODE: tl.constexpr, TILE: tl.conste
 
 
 @jit
+def _within(index, n):
+    """Positions of an axis: negative indices count from its end, and one outside is the nearest, in memory of ours."""
+    index = index.to(tl.int64)
+    return tl.minimum(tl.maximum(tl.where(index < 0, index + n, index), 0), n - 1)
+
+
+@jit
 def _gather_along(x_ptr, indices_ptr, y_ptr, total, count, rows, inner, TILE: tl.constexpr):
     """y (outer, count, inner) from x (outer, rows, inner) by row numbers in the shape of y."""
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < total
-    row = at // inner // count * rows + tl.load(indices_ptr + at, inside, 0).to(tl.int64)
+    row = at // inner // count * rows + _within(tl.load(indices_ptr + at, inside, 0), rows)
     tl.store(y_ptr + at, tl.load(x_ptr + row * inner + at % inner, inside, 0), inside)
 
 
@@ -449,7 +458,7 @@ def _csr_dot(
 def _append_axis(positions_ptr, index_ptr, count, size, FIRST: tl.constexpr, TILE: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < count
-    index = tl.load(index_ptr + at, inside, 0).to(tl.int64)
+    index = _within(tl.load(index_ptr + at, inside, 0), size)
     if not FIRST:
         index += tl.load(positions_ptr + at, inside, 0) * size
     tl.store(positions_ptr + at, index, inside)
@@ -467,7 +476,7 @@ def _append_digit(folded_ptr, positions_ptr, count, wide_stride, size, stride, T
 def _along(indices_ptr, positions_ptr, total, count, rows, inner, TILE: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = at < total
-    index = tl.load(indices_ptr + at, inside, 0).to(tl.int64)
+    index = _within(tl.load(indices_ptr + at, inside, 0), rows)
     tl.store(positions_ptr + at, (at // inner // count * rows + index) * inner + at % inner, inside)
 
 

@@ -111,6 +111,14 @@ def test_gather_along_broadcasts():
     assert_equal(index.scatter_along_add(dy, at, 1, x.shape), dx.sum(2, keepdims=True))
 
 
+def test_negative_indices_along_an_axis():
+    x, at = numbers(4, 5), torch.tensor([[-1, 0, -4, 2, -1]])
+    assert_equal(index.gather_along(x, at, 0), np.take_along_axis(x.numpy(), at.numpy(), 0))
+    expected = np.zeros((4, 5), "float32")
+    np.add.at(expected, (at.numpy(), np.arange(5)), 1)
+    assert_equal(index.scatter_along_add(torch.ones(1, 5), at, 0, (4, 5)), expected)
+
+
 def test_one_hot_leaves_rows_out_of_range_cold():
     y = index.one_hot(torch.tensor([[1, 3], [-1, 0]]), 3, 2.0, -1.0, torch.float32)
     assert y.tolist() == [[[-1, 2, -1], [-1, -1, -1]], [[-1, -1, -1], [2, -1, -1]]]

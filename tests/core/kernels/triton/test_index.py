@@ -131,6 +131,29 @@ def test_advanced_indexing(device, deterministic):
     agree("index_put", device, x, (torch.tensor([1, 1]),), torch.tensor(1.5), True)
 
 
+def test_negative_indices_count_from_the_end(device, deterministic):
+    x, at = numbers(4, 5, 3), torch.stack([integers(4, 6) - 4, integers(5, 6) - 5])
+    agree("gather_nd", device, x, at)
+    agree("scatter_nd", device, numbers(6, 3), at, x.shape)
+    agree("scatter_nd_add", device, numbers(6, 3), at, x.shape)
+    agree("index_get", device, x, (at[0], None, at[0] + 1))
+    agree("gather_along", device, x, integers(5, 4, 7, 3) - 5, 1)
+    agree("scatter_along_add", device, numbers(4, 7, 3), integers(5, 4, 7, 3) - 5, 1, x.shape)
+
+
+def test_indices_outside_stay_in_memory(device):
+    """Of the CPU an error, of a GPU the nearest position."""
+    x, at = numbers(4, 5, 3), torch.tensor([[9, -9, 1], [2, 5, -6]])
+    near = torch.tensor([[3, 0, 1], [2, 4, 0]])
+    assert torch.equal(index.gather_nd(x.to(device), at.to(device)).cpu(), reference.gather_nd(x, near))
+    y = torch.arange(9.0).reshape(3, 3)
+    assert torch.equal(
+        index.scatter_nd(y.to(device), at.to(device), x.shape).cpu(), reference.scatter_nd(y, near, x.shape)
+    )
+    with pytest.raises(IndexError, match="length 0"):
+        index.gather_nd(torch.empty(0, 3, device=device), torch.zeros(1, 2, dtype=torch.int64, device=device))
+
+
 def test_sequence_reverse(device):
     x = numbers(4, 3, 2)
     agree("sequence_reverse", device, x, None)
