@@ -207,11 +207,27 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph: boo
             )
         entries.append(v._entry)
     retain = create_graph if retain_graph is None else retain_graph
-    sums = run(heads, _head_gradients(heads, head_grads), retain, train_mode, create_graph, entries)
+    given = _head_gradients(heads, head_grads)
+    sums = run(heads, given, retain, train_mode, create_graph, entries)
     found = [sums.wanted.get(place(entry)) for entry in entries]
     if create_graph:
         found = [_hung(value, v) for v, value in zip(variables, found, strict=True)]
+    elif state.tracer is None:
+        found = _apart(found, given)
     return [v.zeros_like() if value is None else value for v, value in zip(variables, found, strict=True)]
+
+
+def _apart(found: list, given: list) -> list:
+    """The arrays, copied where they lie in the memory of one another or of what was given: x + y passes on what it gets."""
+    taken = {storage.memory(array._data) for array in given if array.stype == "default"}
+    own = []
+    for array in found:
+        if array is not None and array.stype == "default":
+            if storage.memory(array._data) in taken:
+                array = array.copy()
+            taken.add(storage.memory(array._data))
+        own.append(array)
+    return own
 
 
 def _hung(gradient, variable):

@@ -222,6 +222,11 @@ def restored(description: tuple, holder: tuple | None, others: Iterable[tuple] =
     return torch.empty(shape, dtype=dtype, device=where).copy_(holder[-1]._data)
 
 
+def memory(tensor: Tensor) -> int:
+    """What is equal for tensors that lie in one memory; those that share it until one is written to differ."""
+    return tensor.untyped_storage()._cdata
+
+
 def take_ownership(target: Tensor, holder: tuple, others: Iterable[tuple] = ()) -> bool:
     """Makes the values of the last array in `holder` those of `target` without a copy, if that goes unseen;
     whether it did.

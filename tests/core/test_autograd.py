@@ -54,6 +54,17 @@ def test_head_gradients():
     assert x.grad.asnumpy().tolist() == [20, 400]
 
 
+def test_gradients_that_are_returned_have_memory_of_their_own():
+    x, y, head = leaf([1.0, 2.0]), leaf([3.0, 4.0]), nd.array([5.0, 6.0])
+    for given in (head, None, None):
+        with autograd.record():
+            z = x + y
+        first, second = autograd.grad(z, [x, y], given)
+        first[:] = 9
+        assert second.asnumpy().tolist() == ([1, 1] if given is None else [5, 6])
+    assert head.asnumpy().tolist() == [5, 6]
+
+
 def test_several_heads():
     x = leaf([2.0])
     with autograd.record():
