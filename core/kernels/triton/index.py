@@ -528,4 +528,36 @@ AOT = [
         | {"inner": "i32"},
         {"ACC": tl.float32, "ENTRIES": 8, "INNER": 128},
     ),
+    AotCase(
+        _gather_along,
+        {"x_ptr": "*fp32", "indices_ptr": "*i64", "y_ptr": "*fp32", "total": "i32", **_SIZES},
+        {"TILE": TILE},
+    ),
+    AotCase(
+        _pick_grad,
+        {"dy_ptr": "*bf16", "indices_ptr": "*i64", "dx_ptr": "*bf16", **_SIZES},
+        {"TILE": TILE},
+    ),
+    AotCase(
+        _append_axis,
+        {"positions_ptr": "*i64", "index_ptr": "*i64", "count": "i32", "size": "i32"},
+        {"FIRST": False, "TILE": TILE},
+    ),
+    AotCase(
+        _along,
+        {"indices_ptr": "*i64", "positions_ptr": "*i64", "total": "i32", **_SIZES},
+        {"TILE": TILE},
+    ),
+    AotCase(
+        _write,
+        {
+            "data_ptr": "*bf16",
+            "positions_ptr": "*i64",
+            "winners_ptr": "*i64",
+            "y_ptr": "*bf16",
+            "count": "i32",
+            "inner": "i32",
+        },
+        {"ROWS": 1, "INNER": 1024},
+    ),
 ]
