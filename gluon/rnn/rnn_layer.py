@@ -169,8 +169,9 @@ class _RNNLayer(HybridBlock):
             if isinstance(inputs, nd.NDArray):
                 if len(inputs.shape) != 3:
                     raise ValueError(f"inputs of layout {self._layout} have 3 axes, given shape {inputs.shape}")
-                batch_size = inputs.shape[self._layout.find("N")]
-                states = self.begin_state(batch_size, ctx=inputs.context, dtype=inputs.dtype)
+                shapes = [info["shape"] for info in self.state_info(inputs.shape[self._layout.find("N")])]
+                made = {shape: zeros(shape, inputs.context, inputs.dtype) for shape in dict.fromkeys(shapes)}
+                states = [made[shape] for shape in shapes]  # one array where they are alike, for it is only read
             else:
                 from core import symbol
 
