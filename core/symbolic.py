@@ -86,6 +86,14 @@ class SymbolicTensor(Tensor):
         at = dim % (self.dim() + 1)
         return _like(self, (*self._extents[:at], 1, *self._extents[at:]), lambda x: x.unsqueeze(dim))
 
+    def unsqueeze_(self, dim: int) -> Tensor:
+        extents = tuple(self.unsqueeze(dim).shape)
+        self._extents = hints(self._extents)  # torch's rule reads them, as numbers
+        with _plain():
+            super().unsqueeze_(dim)
+        self._extents = extents
+        return self
+
     def squeeze(self, dim: int) -> Tensor:
         at = dim % self.dim()
         kept = self._extents if self._extents[at] != 1 else (*self._extents[:at], *self._extents[at + 1 :])

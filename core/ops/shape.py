@@ -213,8 +213,9 @@ def _expand_dims_special(attrs: Namespace) -> Special:
     axis, share = attrs.axis, storage.copy_on_write
 
     def run(data: Tensor) -> Tensor:
-        view = data.unsqueeze(axis)  # which knows its axes
-        return share(view) if data.is_contiguous() else storage.lazy_clone(view)  # where it cannot, the long way copies
+        if data.is_contiguous():  # where it cannot be shared, the long way copies
+            return share(data).unsqueeze_(axis)  # which knows its axes, and makes no second tensor
+        return storage.lazy_clone(data.unsqueeze(axis))
 
     return run
 

@@ -94,6 +94,8 @@ def test_symbolic_tensors_keep_shape_memory_and_type(space):
         and x.narrow(1, 2, m - 2).shape == (n, m - 2, 6)
     )
     assert x.numel() == 6 * n * m and x.flatten(1).shape == (n, 6 * m)
+    z = x.clone()
+    assert z.unsqueeze_(-2) is z and z.shape == (n, m, 1, 6) and z.stride() == x.unsqueeze(-2).stride() and z.dim() == 4
     assert not space.pinned
     with pytest.raises(RuntimeError, match="invalid for an array of shape"):
         x.reshape((n, m, 7))

@@ -156,7 +156,7 @@ def _move(moving: Tensor, batch: Tensor, momentum: float) -> None:
     if moving.dtype in HALF:  # rounded once
         moving.copy_(moving.float().mul_(momentum).add_(batch, alpha=1.0 - momentum))
     else:
-        moving.lerp_(batch if batch.dtype is moving.dtype else batch.to(moving.dtype), 1.0 - momentum)
+        moving.mul_(_number(momentum, moving.dtype)).add_(batch, alpha=1.0 - momentum)  # lerp makes NaN of infinities
 
 
 @functools.lru_cache(64)

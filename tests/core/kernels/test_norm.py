@@ -191,6 +191,17 @@ def test_running_statistics_move_in_place(dtype):
     close(moving_var, want_var, dtype)
 
 
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_infinite_running_statistics_stay_infinite(dtype):
+    moving = torch.tensor([[np.inf, -np.inf, 1.0, np.inf, np.inf]] * 2, dtype=dtype)
+    mean = torch.tensor([2.0, 2.0, np.inf, np.inf, -np.inf], dtype=stat(dtype))
+    norm.move_statistics(moving[0], moving[1], mean, mean.new_ones(5), 0.9, EPS)
+    with np.errstate(invalid="ignore"):
+        want = np.array([np.inf, -np.inf, 1.0, np.inf, np.inf]) * 0.9 + mean.double().numpy() * 0.1
+    np.testing.assert_array_equal(moving[0].double().numpy(), want)
+    assert moving[1].isinf().tolist() == [True, True, False, True, True]
+
+
 def test_empty():
     x, stats = torch.zeros(0, 4, 3, 3), (torch.zeros(4), torch.ones(4))
     y, mean, rstd = norm.batch_norm(x, None, None, 1, EPS)
