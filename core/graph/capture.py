@@ -100,13 +100,9 @@ class Captured:
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        forward: Part,
-        backward: Part | None = None,
-        promised: bool = False,
+        self, graph: Graph, forward: Part, backward: Part | None = None, promised: bool = False,
         decline: Callable[[str], None] = lambda reason: None,
-    ):
+    ):  # fmt: skip
         self._run, self._run_backward = forward.run, backward and backward.run
         self.reason = obstacle(graph, [part for part in (forward, backward) if part is not None])
         self._decline, self._warm_up, self._calls = decline, PROMISED if promised else WARM_UP, 0

@@ -40,12 +40,9 @@ class Compiled:
     """
 
     def __init__(
-        self,
-        function: Callable,
-        parameters: Callable[[], Sequence],
-        flags: dict | None = None,
+        self, function: Callable, parameters: Callable[[], Sequence], flags: dict | None = None,
         otherwise: Callable | None = None,
-    ):
+    ):  # fmt: skip
         self._function, self._parameters, self.flags = function, parameters, flags or {}
         self._otherwise = otherwise
         self._plans: dict[tuple, Plan | Untraceable] = {}
@@ -287,13 +284,9 @@ class Plan:
     """A compiled trace: runs the forward part and, where gradients are wanted, leaves one node on the tape."""
 
     def __init__(
-        self,
-        traced: Traced,
-        flags: dict | None = None,
-        hold: Callable[[Plan], None] = lambda plan: None,
-        shapes: OpenShapes | None = None,
-        decline: Callable[[str], None] = warn,
-    ):
+        self, traced: Traced, flags: dict | None = None, hold: Callable[[Plan], None] = lambda plan: None,
+        shapes: OpenShapes | None = None, decline: Callable[[str], None] = warn,
+    ):  # fmt: skip
         self._traced, self._hold, self.shapes = traced.graph, hold, shapes
         self.inline_limit = (flags or {}).get("inline_limit", 2)
         self.warm_up = 0 if traced.keeps else _warm_up(traced.graph)

@@ -24,10 +24,8 @@ def explain(block, *inputs) -> str:
             if part is not None:
                 rows += [("", title, "", "", "")] if title == "backward" else []
                 rows += _rows(part)
-                notes.append(
-                    f"{title}: {len(part.steps)} steps, {_held(part)} bytes in {len(set(part.buffers.values()))} "
-                    "buffers"
-                )
+                count = len(set(part.buffers.values()))
+                notes.append(f"{title}: {len(part.steps)} steps, {_held(part)} bytes in {count} buffers")
         widths = [max(len(row[k]) for row in rows) for k in range(5)]
         lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
         captured = [] if plan.captured is None else [plan.captured.describe()]

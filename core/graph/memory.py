@@ -62,11 +62,8 @@ def fresh(value: Value) -> bool:
     node = value.source
     if node is None or value.opaque or _views(node):
         return False
-    shared = any(
-        not v.opaque and storage.same_memory(v.meta, value.meta)
-        for v in (*node.reads(), *node.outputs)
-        if v is not value
-    )
+    others = (v for v in (*node.reads(), *node.outputs) if v is not value)
+    shared = any(not v.opaque and storage.same_memory(v.meta, value.meta) for v in others)
     return not shared and storage.is_dense(value.meta)
 
 

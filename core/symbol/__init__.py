@@ -7,11 +7,7 @@ import importlib
 from core import late_names, ops
 from core.base import NotImplementedForSymbol, UnknownName
 from core.ops.registry import TABLE
-from core.symbol.compose import Namespace as _Namespace
-from core.symbol.compose import documented_wrapper as _documented_wrapper
-from core.symbol.control_flow import cond as _cond
-from core.symbol.control_flow import foreach as _foreach
-from core.symbol.control_flow import while_loop as _while_loop
+from core.symbol import compose, control_flow
 from core.symbol.functions import (
     arange,
     eye,
@@ -48,16 +44,16 @@ def __getattr__(name: str):
     elif name == "Custom":
         value = importlib.import_module("core.symbol.custom").Custom
     elif name in _NAMESPACES:
-        value = _Namespace(name, _NAMESPACES[name], Symbol)
+        value = compose.Namespace(name, _NAMESPACES[name], Symbol)
         if name == "_internal":
             value.SymbolBase = Symbol
         if name == "contrib":
             from core.symbol import random
 
-            for function in (_cond, _foreach, _while_loop, random.rand_zipfian):
+            for function in (control_flow.cond, control_flow.foreach, control_flow.while_loop, random.rand_zipfian):
                 setattr(value, function.__name__, function)
     elif name in TABLE and not name.startswith("__"):
-        value = _documented_wrapper(TABLE[name], name, Symbol)
+        value = compose.documented_wrapper(TABLE[name], name, Symbol)
     else:
         raise UnknownName("sym", name, __dir__)
     globals()[name] = value

@@ -25,11 +25,8 @@ def wrapper(op: Operator, called: str, kind: type):
     """
 
     def function(*args, name=None, attr=None, out=None, **kwargs):
-        extra = {
-            key: text_of(kwargs.pop(key))
-            for key in list(kwargs)
-            if (key.startswith("__") and key.endswith("__")) or (key in HIDDEN and key not in op.attrs)
-        }
+        besides = [k for k in kwargs if k[:2] == k[-2:] == "__" or (k in HIDDEN and k not in op.attrs)]
+        extra = {key: text_of(kwargs.pop(key)) for key in besides}
         attr = {**extra, **(attr or {})} if extra else attr
         symbols, attrs = _arguments(op, args, kwargs, kind)
         return compose(op, called, symbols, attrs, kind, name, attr)
@@ -77,11 +74,8 @@ def compose(op: Operator, called: str, symbols, attrs: dict, kind: type, name=No
 
 def given_of(op: Operator, parsed: dict) -> dict:
     """Those of the typed attributes that differ from their defaults."""
-    return {
-        key: parsed[key]
-        for key, (_, default) in op.attrs.items()
-        if key in parsed and (default is REQUIRED or parsed[key] != default)
-    }
+    defaults = {key: default for key, (_, default) in op.attrs.items() if key in parsed}
+    return {key: parsed[key] for key, default in defaults.items() if default is REQUIRED or parsed[key] != default}
 
 
 def variable_texts(op: Operator, slot: str, texts: dict[str, str]) -> dict[str, str]:

@@ -45,15 +45,11 @@ def foreach(body, data, init_states, name="foreach"):
     own = {v.name for v in (*slices, *states)}
     free = [n for n in sub.names if n not in own]
     made = _node(
-        "_foreach",
-        [s._entries[0] for s in (*flat_data, *flat_states)] + [sub.outside[n] for n in free],
-        [sub],
-        num_outputs=len(sub.entries),
-        num_out_data=len(flat_outputs),
+        "_foreach", [s._entries[0] for s in (*flat_data, *flat_states)] + [sub.outside[n] for n in free], [sub],
+        num_outputs=len(sub.entries), num_out_data=len(flat_outputs),
         in_data_locs=[sub.names.index(v.name) for v in slices],
-        in_state_locs=[sub.names.index(v.name) for v in states],
-        remain_locs=[sub.names.index(n) for n in free],
-    )
+        in_state_locs=[sub.names.index(v.name) for v in states], remain_locs=[sub.names.index(n) for n in free],
+    )  # fmt: skip
     return _like(outputs, made[: len(flat_outputs)]), _like(new_states, made[len(flat_outputs) :])
 
 
@@ -84,18 +80,12 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
         func_sub = scope.cut(flat_outputs, flat_new)
     entries = [s._entries[0] for s in loop]
     places = [_placed(entries, cond_sub, tested), _placed(entries, func_sub, variables)]
-    made = _node(
-        "_while_loop",
-        entries,
-        [cond_sub, func_sub],
-        num_outputs=len(func_sub.entries),
-        num_out_data=len(flat_outputs),
-        max_iterations=limit,
-        cond_input_locs=places[0],
-        func_input_locs=places[1],
-        func_var_locs=[func_sub.names.index(v.name) if v.name in func_sub.names else -1 for v in variables],
-    )
     count = len(flat_outputs)
+    made = _node(
+        "_while_loop", entries, [cond_sub, func_sub], num_outputs=len(func_sub.entries), num_out_data=count,
+        max_iterations=limit, cond_input_locs=places[0], func_input_locs=places[1],
+        func_var_locs=[func_sub.names.index(v.name) if v.name in func_sub.names else -1 for v in variables],
+    )  # fmt: skip
     return _like([] if outputs is None else outputs, made[:count]), made[count:]
 
 
@@ -116,14 +106,9 @@ def cond(pred, then_func, else_func, name="cond"):
     entries: list[Value] = []
     places = [_placed(entries, sub) for sub in subs]
     made = _node(
-        "_cond",
-        entries,
-        subs,
-        num_outputs=len(subs[1].entries),
-        cond_input_locs=places[0],
-        then_input_locs=places[1],
+        "_cond", entries, subs, num_outputs=len(subs[1].entries), cond_input_locs=places[0], then_input_locs=places[1],
         else_input_locs=places[2],
-    )
+    )  # fmt: skip
     return _like(results[1], made)
 
 
@@ -318,11 +303,8 @@ class Control:
 
     def wiring(self, node: Node) -> list[Wires]:
         """What each subgraph reads."""
-        return [
-            Wires(places, _names(sub), [False] * len(places), sub)
-            for kind, sub in zip(self.names, node.subgraphs, strict=True)
-            for places in [node.attrs[f"{kind}_input_locs"]]
-        ]
+        places = [node.attrs[f"{kind}_input_locs"] for kind in self.names]
+        return [Wires(k, _names(sub), [False] * len(k), sub) for k, sub in zip(places, node.subgraphs, strict=True)]
 
     def compute(self, node: Node, inputs: Sequence, *functions: Callable) -> list:
         """The outputs on arrays with values; functions: of the subgraphs."""
@@ -461,9 +443,8 @@ class Gradient(Control):
         return [Wires(range(len(names)), names, [False] * len(names), node.subgraphs[0])]
 
     def fits(self, node):
-        return (
-            self._wired(node) and self.results(node) > 0 and all(0 <= k < len(node.inputs) for k in node.attrs["wrt"])
-        )
+        inside = all(0 <= k < len(node.inputs) for k in node.attrs["wrt"])
+        return inside and self._wired(node) and self.results(node) > 0
 
     def results(self, node):
         return len(node.attrs["wrt"])

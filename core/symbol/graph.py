@@ -25,13 +25,9 @@ def hidden(attrs: dict[str, str]) -> dict[str, str]:
 
 
 def applied(
-    op: Operator,
-    name: str,
-    texts: dict[str, str],
-    inputs: Sequence[Value] = (),
-    given: dict | None = None,
+    op: Operator, name: str, texts: dict[str, str], inputs: Sequence[Value] = (), given: dict | None = None,
     subgraphs=(),
-) -> Node:
+) -> Node:  # fmt: skip
     """A node of a symbol: an operator on the inputs that it has (`input_names`), in order.
 
     texts: what files hold of its attributes; given: the typed ones, which follow from the texts by default. subgraphs:
@@ -131,13 +127,9 @@ def variables(values: Iterable[Value]) -> list[Variable]:
 
 def auxiliaries(nodes: Iterable[Node | Variable]) -> set[Variable]:
     """The variables that hold an operator's state."""
-    return {
-        v
-        for node in nodes
-        if node.op is not None and (node.op.mutates or node.subgraphs)
-        for slot, v in zip(node.slots, node.given, strict=True)
-        if v.source is None and is_auxiliary(node, slot)
-    }
+    own = (node for node in nodes if node.op is not None and (node.op.mutates or node.subgraphs))
+    inputs = ((node, slot, v) for node in own for slot, v in zip(node.slots, node.given, strict=True))
+    return {v for node, slot, v in inputs if v.source is None and is_auxiliary(node, slot)}
 
 
 def rebuilt(values: Iterable[Value], change: Callable[[Node, list], Sequence[Value] | None]) -> list[Value]:
@@ -190,14 +182,9 @@ def distinct(values: Iterable[Value]) -> list[Value]:
 
 
 def run(
-    wanted: Sequence[Value],
-    values: dict[str, object],
-    ctx,
-    kind: type,
-    watch: Callable | None = None,
-    groups: dict | None = None,
-    copies: list | None = None,
-) -> list:
+    wanted: Sequence[Value], values: dict[str, object], ctx, kind: type, watch: Callable | None = None,
+    groups: dict | None = None, copies: list | None = None,
+) -> list:  # fmt: skip
     """The arrays of the values that are wanted, by applying the operators to `values` (arrays by variable) in order.
 
     kind: the class of arrays that operators without inputs make, on `ctx`. watch(node, inputs, outputs) sees every

@@ -250,35 +250,24 @@ _SAME = {
     "expand_dims": "expand_dims", "squeeze": "squeeze", "tile": "tile", "repeat": "repeat", "clip": "clip",
     "cumsum": "cumsum", "flip": "reverse", "zeros_like": "zeros_like", "ones_like": "ones_like",
 }  # fmt: skip
+# method -> operator, and the one with a number on the left
+_METHODS = {
+    "add": ("add", "_npi_add_scalar"), "sub": ("subtract", "_npi_rsubtract_scalar"),
+    "mul": ("multiply", "_npi_multiply_scalar"), "truediv": ("true_divide", "_npi_rtrue_divide_scalar"),
+    "mod": ("mod", "_npi_rmod_scalar"), "pow": ("power", "_npi_rpower_scalar"), "eq": ("equal", None),
+    "ne": ("not_equal", None), "lt": ("less", None), "le": ("less_equal", None), "gt": ("greater", None),
+    "ge": ("greater_equal", None),
+}  # fmt: skip
 
 
 def _call(name: str, *args, **kwargs) -> _Symbol:
     return wrapper(TABLE[name], name, _Symbol)(*args, **kwargs)
 
 
-install_infix(
-    _Symbol,
-    {
-        method: (f"_npi_{name}", f"_npi_{name}", *[f"_npi_{name}_scalar"] * 2, *[reverse] * 2)
-        for method, (name, reverse) in {
-            "add": ("add", "_npi_add_scalar"),
-            "sub": ("subtract", "_npi_rsubtract_scalar"),
-            "mul": ("multiply", "_npi_multiply_scalar"),
-            "truediv": ("true_divide", "_npi_rtrue_divide_scalar"),
-            "mod": ("mod", "_npi_rmod_scalar"),
-            "pow": ("power", "_npi_rpower_scalar"),
-            "eq": ("equal", None),
-            "ne": ("not_equal", None),
-            "lt": ("less", None),
-            "le": ("less_equal", None),
-            "gt": ("greater", None),
-            "ge": ("greater_equal", None),
-        }.items()
-    },
-)
+install_infix(_Symbol, {
+    method: (f"_npi_{name}", f"_npi_{name}", *[f"_npi_{name}_scalar"] * 2, *[reverse] * 2)
+    for method, (name, reverse) in _METHODS.items()
+})  # fmt: skip
 _Symbol.__hash__ = Symbol.__hash__
 install_methods(_Symbol, {name: globals()[name] for name in ("take", "swapaxes", "broadcast_to", "split")})
-install_methods(
-    _Symbol,
-    {n: _late(n) for n in ("sum", "mean", "max", "min", "prod", "std", "var", "argmax", "argmin", "all", "any", "dot")},
-)
+install_methods(_Symbol, {n: _late(n) for n in "sum mean max min prod std var argmax argmin all any dot".split()})

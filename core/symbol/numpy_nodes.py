@@ -48,9 +48,8 @@ def _told(function: str, args: tuple, kwargs: dict) -> tuple[str, dict] | None:
     if function in _JOINS.values():
         return (f"_npi_{function}", {"num_args": len(args[0])}) if len(args) == 1 and not kwargs else None
     if function == "einsum":
-        return (
-            ("_npi_einsum", {"subscripts": args[0], "num_args": len(args) - 1, "optimize": 0}) if not kwargs else None
-        )
+        attrs = {"subscripts": args[0], "num_args": len(args) - 1, "optimize": 0}
+        return None if kwargs else ("_npi_einsum", attrs)
     if function not in _PARAMETERS:
         return None
     kind, names, defaults = _PARAMETERS[function]
@@ -131,24 +130,16 @@ def _call(kind: str, given: dict, data: list) -> tuple[str, tuple, dict] | None:
     return None
 
 
+_ALIKE = (
+    "arccos arccosh arcsin arcsinh arctan arctanh cbrt ceil cos cosh degrees exp expm1 fix floor log log10 log1p log2 "
+    "radians reciprocal rint sign sin sinh sqrt square stack tan tanh trunc"
+)
 _OPERATORS = {
-    **{
-        f"_npi_{name}": name
-        for name in (
-            "arccos arccosh arcsin arcsinh arctan arctanh cbrt ceil cos cosh degrees exp expm1 fix floor log log10 "
-            "log1p log2 radians reciprocal rint sign sin sinh sqrt square stack tan tanh trunc"
-        ).split()
-    },
+    **{f"_npi_{name}": name for name in _ALIKE.split()},
     **{f"_npi_{name}": f"_{name}" for name in ("arange", "eye", "ones", "zeros")},
-    "_np_all": "_npi_all",
-    "_np_any": "_npi_any",
-    "_np_copy": "_copy",
-    "_np_squeeze": "squeeze",
-    "_np_transpose": "transpose",
-    "_npi_full_like": "full_like",
-    "_npx_relu": "relu",
-    "_npx_sigmoid": "sigmoid",
-}
+    "_np_all": "_npi_all", "_np_any": "_npi_any", "_np_copy": "_copy", "_np_squeeze": "squeeze",
+    "_np_transpose": "transpose", "_npi_full_like": "full_like", "_npx_relu": "relu", "_npx_sigmoid": "sigmoid",
+}  # fmt: skip
 _JOINS = {f"_npi_{name}": name for name in ("column_stack", "dstack", "hstack", "vstack")}
 _WRITTEN = {"_npi_all": "_np_all", "_npi_any": "_np_any", "full_like": "_npi_full_like"}
 # function of np -> operator (or what tells it and its attributes from these), arguments in order, defaults

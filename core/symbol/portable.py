@@ -68,10 +68,6 @@ def _isfinite(data) -> Symbol:
 
 
 EXPRESSIONS = {
-    "_attention": _attention,
-    "_dropout_attention": _attention,
-    "_onednn_softmax": _softmax,
-    "_contrib_isnan": lambda data: data != data,
-    "_contrib_isinf": _isinf,
-    "_contrib_isfinite": _isfinite,
-}
+    "_attention": _attention, "_dropout_attention": _attention, "_onednn_softmax": _softmax,
+    "_contrib_isnan": lambda data: data != data, "_contrib_isinf": _isinf, "_contrib_isfinite": _isfinite,
+}  # fmt: skip

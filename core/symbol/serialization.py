@@ -51,12 +51,9 @@ def _rows(entries: list[Value]) -> dict:
             row["subgraphs"] = [_rows(sub) for sub in node.subgraphs]
         rows.append(row)
         pointers.append(pointers[-1] + len(node.outputs))
-    return {
-        "nodes": rows,
-        "arg_nodes": [i for i, node in enumerate(nodes) if node.op is None],
-        "node_row_ptr": pointers,
-        "heads": [[place[v.maker], v.index, 0] for v in entries],
-    }
+    arguments = [i for i, node in enumerate(nodes) if node.op is None]
+    heads = [[place[v.maker], v.index, 0] for v in entries]
+    return {"nodes": rows, "arg_nodes": arguments, "node_row_ptr": pointers, "heads": heads}
 
 
 def loads(text: str, source: str = "the JSON text") -> list[Value]:

@@ -209,14 +209,9 @@ def _loop(node: Node, inputs: Sequence, call: Caller) -> Symbol:
 
 
 _FORMS = {
-    "_loop": _loop,
-    "_slice_view": _slice_view,
-    "_gather_part": _gather_part,
-    "_set_places": _put_places,
-    "_arange_like": _arange_like,
-    "_reshape_to": _reshape_to,
-    "_broadcast_from": _broadcast_from,
-}
+    "_loop": _loop, "_slice_view": _slice_view, "_gather_part": _gather_part, "_set_places": _put_places,
+    "_arange_like": _arange_like, "_reshape_to": _reshape_to, "_broadcast_from": _broadcast_from,
+}  # fmt: skip
 
 
 def _shaped(data: Symbol, before: tuple, after: tuple, call: Caller) -> Symbol:

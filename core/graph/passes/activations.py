@@ -52,14 +52,8 @@ def _name(node: Node, walk: Walk) -> Made | None:
 
 
 def _is_step(node: Node) -> bool:
-    return (
-        node.op.formula is not None
-        and len(node.outputs) == 1
-        and bool(node.inputs)
-        and None not in node.inputs
-        and "float" in node.outputs[0].dtype
-        and not any(isinstance(v, Value) for v in node.attrs.values())
-    )
+    whole = node.op.formula is not None and len(node.outputs) == 1 and bool(node.inputs) and None not in node.inputs
+    return whole and "float" in node.outputs[0].dtype and not any(isinstance(v, Value) for v in node.attrs.values())
 
 
 _names = Rule("activations", _is_step, _name, if_=predicts)

@@ -60,12 +60,9 @@ def _scale(norm: Node, walk: Walk) -> Made | None:
 
 _folded = Rule("batch_norm", _normalises, _fold, _is_alone, predicts)
 _scaled = Rule(
-    "scale",
-    lambda node: node.op.affine is not None and {v.dtype for v in node.inputs} == {"float32"},
-    _scale,
-    _is_constant,
-    predicts,
-)
+    "scale", lambda node: node.op.affine is not None and {v.dtype for v in node.inputs} == {"float32"}, _scale,
+    _is_constant, predicts,
+)  # fmt: skip
 
 
 def batch_norm(graph: Graph) -> Graph:

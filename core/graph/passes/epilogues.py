@@ -25,11 +25,10 @@ def _continue(node: Node, walk: Walk) -> Made | None:
     """The product that a node continues, with it; None if there is none."""
     ending, products = _ending(node), walk.memory
     # Of two products that are added the later one takes the other.
-    found = [
-        v for v in products if v in node.inputs and walk.counts[v] == 1 and products[v].attrs["activation"] is None
-    ]
-    for value in reversed(found):
+    for value in reversed([v for v in products if v in node.inputs and walk.counts[v] == 1]):
         product = products[value]
+        if product.attrs["activation"] is not None:
+            continue
         inputs, others = product.inputs, [v for v in node.inputs if v is not value]
         if not others and ending and ending in ACTIVATIONS:
             made = apply(product.op, inputs, {**product.attrs, "activation": ending}, value)
@@ -49,11 +48,8 @@ def _ending(node: Node) -> str | None:
     if node.op.formula is None or len(node.outputs) != 1:
         return None
     root = node.op.formula.root
-    return (
-        root.op
-        if [a.op for a in root.args if isinstance(a, Expr)] in (["input"], ["input"] * 2)
-        else node.op.formula.name
-    )
+    operands = [a.op for a in root.args if isinstance(a, Expr)]
+    return root.op if operands in (["input"], ["input"] * 2) else node.op.formula.name
 
 
 def _join(node: Node, walk: Walk) -> Made | None:

@@ -76,11 +76,8 @@ class _Stretch:
             return None
         values = {id(v.meta): v for v in node.reads()}
         family, name, args, kwargs, _ = called[0]
-        given = (
-            [self._described(a, values) for a in args],
-            {key: self._described(a, values) for key, a in kwargs.items()},
-        )
-        return self._recorder.take(f"{family}.{name}", *given, shape, self._overwrites(node, k))
+        args, kwargs = self._described(args, values), {key: self._described(a, values) for key, a in kwargs.items()}
+        return self._recorder.take(f"{family}.{name}", args, kwargs, shape, self._overwrites(node, k))
 
     def _described(self, argument: Any, values: dict[int, Value]) -> Any:
         """The recorder's word for an argument of a kernel."""

@@ -72,9 +72,7 @@ def _one_axis(g: Builder, element: Name) -> Name:
 
 def _truth(g: Builder, number: Name) -> Name:
     """A number as ONNX's conditions have it: a truth value without axes."""
-    dtype = g.dtype(number)
-    value = number if dtype == "bool" else g.add("Not", g.add("Equal", number, g.like(0, dtype)))
-    made = g.add("Reshape", value, np.zeros(0, np.int64))
+    made = g.add("Reshape", g.truth(number), np.zeros(0, np.int64))
     g.know(made, (), "bool")
     return made
 

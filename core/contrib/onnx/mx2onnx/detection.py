@@ -13,9 +13,8 @@ from core.ndarray import array
 @converts("_contrib_MultiBoxPrior")
 def multi_box_prior(g, a, data):
     extents = [g.extent(data, axis) for axis in (2, 3)]
-    made = sym.contrib.MultiBoxPrior(sym.var("data"), **vars(a)).eval(
-        data=array(np.zeros((1, 1, *extents), np.float32))
-    )
+    picture = array(np.zeros((1, 1, *extents), np.float32))
+    made = sym.contrib.MultiBoxPrior(sym.var("data"), **vars(a)).eval(data=picture)
     return g.add("Identity", made[0].asnumpy())
 
 
@@ -206,9 +205,8 @@ def deformable_convolution(g, a, data, offset, weight, bias=None):
     spots = kernel[0] * kernel[1]
     taps = np.indices(kernel).reshape(2, spots)
     places = np.indices((rows, columns))
-    start = [
-        (places[i] * stride[i] - pad[i])[None] + (taps[i] * dilate[i])[:, None, None] for i in (0, 1)
-    ]  # each (spots, rows, columns)
+    # each (spots, rows, columns)
+    start = [(places[i] * stride[i] - pad[i])[None] + (taps[i] * dilate[i])[:, None, None] for i in (0, 1)]
     start = np.broadcast_to(np.stack(start, 1), (1, groups, spots, 2, rows, columns)).astype(dtype)
     shifts = g.add("Reshape", offset, ints(-1, groups, spots, 2, rows, columns))
     at = g.add("Add", shifts, start)
@@ -216,9 +214,8 @@ def deformable_convolution(g, a, data, offset, weight, bias=None):
     inside = g.add("And", g.add("GreaterOrEqual", at, g.like(0, dtype)), g.add("Less", at, extents))
     mask = g.reduce("ReduceMin", g.cast(inside, dtype, "bool"), [3])
     mask = g.add("Reshape", mask, ints(-1, groups * spots, rows, columns))
-    offset = g.add(
-        "Reshape", g.add("Sub", g.add("Min", at, extents - 1), start), ints(-1, groups * spots * 2, rows, columns)
-    )
+    moved = g.add("Sub", g.add("Min", at, extents - 1), start)
+    offset = g.add("Reshape", moved, ints(-1, groups * spots * 2, rows, columns))
     return _deformed(g, a, data, offset, mask, weight, bias)
 
 

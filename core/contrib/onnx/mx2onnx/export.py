@@ -114,12 +114,8 @@ def params_of(given) -> dict[str, np.ndarray]:
         given = {name: value for part in given for name, value in part.items()}
     if not isinstance(given, Mapping):
         raise TypeError(f"params are arrays by name or the path of a .params file, given {type(given).__name__}")
-    return {
-        name.removeprefix("arg:").removeprefix("aux:"): value.asnumpy()
-        if isinstance(value, NDArray)
-        else np.asarray(value)
-        for name, value in given.items()
-    }
+    plain = {name.removeprefix("arg:").removeprefix("aux:"): value for name, value in given.items()}
+    return {n: v.asnumpy() if isinstance(v, NDArray) else np.asarray(v) for n, v in plain.items()}
 
 
 def inputs_of(symbol: Symbol) -> list[str]:
@@ -307,12 +303,8 @@ class _Conversion:
             g.operator, g.hint = "output", name
             g.nodes.append(helper.make_node("Identity", [g.whole(names[v])], [name], name=name))
             g.used.add(names[v])
-        inputs = [
-            helper.make_tensor_value_info(
-                n, g.code(self.types[n]), [self.free.get((n, axis), extent) for axis, extent in enumerate(shape)]
-            )
-            for n, shape in self.shapes.items()
-        ]
+        shapes = {n: [self.free.get((n, k), extent) for k, extent in enumerate(s)] for n, s in self.shapes.items()}
+        inputs = [helper.make_tensor_value_info(n, g.code(self.types[n]), shape) for n, shape in shapes.items()]
         results = [
             helper.make_tensor_value_info(name, g.code(dtype), self._extents(name, shape))
             for name, (shape, dtype) in zip(wanted, (self.found[v] for v in self.entries), strict=True)
@@ -321,12 +313,8 @@ class _Conversion:
             self.onnx.numpy_helper.from_array(np.asarray(v, order="C"), n) for n, v in g.values.items() if n in g.used
         ]
         made = helper.make_graph(g.nodes, "network", inputs, results, constants)
-        return helper.make_model(
-            made,
-            opset_imports=[helper.make_opsetid("", g.opset)],
-            ir_version=_IR_VERSIONS[g.opset],
-            producer_name="gluon-triton",
-        )
+        options = {"opset_imports": [helper.make_opsetid("", g.opset)], "ir_version": _IR_VERSIONS[g.opset]}
+        return helper.make_model(made, producer_name="gluon-triton", **options)
 
     def _extents(self, name: str, shape: Sequence) -> list:
         """The extents of an output: numbers, and names that it shares with the inputs whose extents it follows."""

@@ -65,8 +65,7 @@ def convert_formula(g: Builder, formula: Formula, attrs: dict, inputs: list[Name
         return name if own == dtype else g.cast(name, dtype, own)
 
     def truth(node: Expr) -> Name:
-        name, own = made[id(node)]
-        return name if own == "bool" else g.add("Not", g.add("Equal", name, g.like(0, own)))
+        return g.truth(*made[id(node)])
 
     for node in postorder([formula.root]):
         kind = node.op
@@ -114,15 +113,13 @@ def cast(g, a, data):
     if g.dtype(data) == a.dtype:
         return g.add("Identity", data)
     if g.dtype(data).startswith("float") and a.dtype == "bool":
-        return g.add("Not", g.add("Equal", data, g.like(0, g.dtype(data))))
+        return g.truth(data)
     return g.cast(data, a.dtype)
 
 
 @converts("_npi_where")
 def where(g, a, condition, x, y):
-    if g.dtype(condition) != "bool":
-        condition = g.add("Not", g.add("Equal", condition, g.like(0, g.dtype(condition))))
-    return g.add("Where", condition, x, y)
+    return g.add("Where", g.truth(condition), x, y)
 
 
 enter({

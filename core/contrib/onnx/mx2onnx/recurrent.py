@@ -46,17 +46,7 @@ def rnn(g, a, data, parameters, state, state_cell=None, sequence_length=None):
         w, r = (_joined(g, [weights[i + k] for i in pairs], 0) for k in (0, 1))
         b = _joined(g, [_joined(g, biases[i : i + 2], 1) for i in pairs], 0)
         states = [_level(g, s, level, directions) for s in ((state, state_cell) if kind == "LSTM" else (state,))]
-        y, *ends = g.add(
-            kind,
-            x,
-            w,
-            r,
-            b,
-            lengths,
-            *states,
-            outputs=3 if kind == "LSTM" else 2,
-            **options,
-        )
+        y, *ends = g.add(kind, x, w, r, b, lengths, *states, outputs=3 if kind == "LSTM" else 2, **options)
         # (L, directions, B, H) -> (L, B, directions * H)
         x = g.add("Reshape", g.add("Transpose", y, perm=[0, 2, 1, 3]), ints(0, 0, directions * size))
         last.append(ends[0])

@@ -118,10 +118,8 @@ def _dot_flat(g, a, left, right):
     inner = g.extent(left, 0 if a.transpose_a else -1)
     shapes = [(inner, -1) if a.transpose_a else (-1, inner), (-1, inner) if a.transpose_b else (inner, -1)]
     left, right = (g.add("Reshape", x, ints(*s)) for x, s in zip((left, right), shapes, strict=True))
-    left, right = (
-        g.add("Transpose", x, perm=[1, 0]) if turned else x
-        for x, turned in ((left, a.transpose_a), (right, a.transpose_b))
-    )
+    sides = (left, a.transpose_a), (right, a.transpose_b)
+    left, right = (g.add("Transpose", x, perm=[1, 0]) if turned else x for x, turned in sides)
     return g.as_result(g.add("MatMul", left, right))
 
 
@@ -133,7 +131,6 @@ def _flipped(g, name, flip: bool):
 enter({
     "_npi_std": lambda g, a, x: g.add("Sqrt", variance(g, a, x)),
     "argmax_channel": lambda g, a, x: g.cast(g.add("ArgMax", x, axis=1, keepdims=0), g.outputs[0][1], "int64"),
-    "batch_dot _matmul": lambda g, a, left, right: g.add(
-        "MatMul", _flipped(g, left, a.transpose_a), _flipped(g, right, a.transpose_b)
-    ),
+    "batch_dot _matmul":
+        lambda g, a, left, right: g.add("MatMul", _flipped(g, left, a.transpose_a), _flipped(g, right, a.transpose_b)),
 })  # fmt: skip

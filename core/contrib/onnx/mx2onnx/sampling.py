@@ -22,10 +22,8 @@ enter({
         lambda g, a: _typed(g, g.add("RandomUniform", low=a.low, high=a.high, shape=list(g.outputs[0][0]))),
     "_random_normal":
         lambda g, a: _typed(g, g.add("RandomNormal", mean=a.loc, scale=a.scale, shape=list(g.outputs[0][0]))),
-    "_random_uniform_like": lambda g, a, x: _typed(
-        g, g.add("RandomUniformLike", x, low=a.low, high=a.high, dtype=g.code("float32"))
-    ),
-    "_random_normal_like": lambda g, a, x: _typed(
-        g, g.add("RandomNormalLike", x, mean=a.loc, scale=a.scale, dtype=g.code("float32"))
-    ),
+    "_random_uniform_like":
+        lambda g, a, x: _typed(g, g.add("RandomUniformLike", x, low=a.low, high=a.high, dtype=g.code("float32"))),
+    "_random_normal_like":
+        lambda g, a, x: _typed(g, g.add("RandomNormalLike", x, mean=a.loc, scale=a.scale, dtype=g.code("float32"))),
 })  # fmt: skip

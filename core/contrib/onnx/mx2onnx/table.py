@@ -171,6 +171,11 @@ class Builder:
             return name
         return self.add("Cast", name, to=self.code(dtype))
 
+    def truth(self, name: Name, before: str | None = None) -> Name:
+        """Whether elements of the tensor are not zero; itself where it holds truth values."""
+        dtype = before or self.dtype(name)
+        return name if dtype == "bool" else self.add("Not", self.add("Equal", name, self.like(0, dtype)))
+
     def code(self, dtype: str) -> int:
         """ONNX's number of a dtype."""
         if dtype == "bfloat16":

@@ -117,7 +117,7 @@ def _each(net, body, walk, elements: dict, states: dict, bound: dict, outputs: S
         x = next(last if k in kept else stacked)
         if k < len(states) and k not in kept:
             x = sym.squeeze(sym.slice_axis(x, axis=0, begin=-1, end=None), axis=0)
-        elif k >= len(states) and _is_number(declared):
+        elif k >= len(states) and is_number(declared.type):
             x = sym.Reshape(x, shape=(-1,))
         made.append(x)
     return made
@@ -219,6 +219,6 @@ def _nth(attrs: dict, name: str, k: int) -> int:
     return attrs.get(name, (0,) * (k + 1))[k]
 
 
-def _is_number(value) -> bool:
-    kind = value.type.tensor_type
-    return kind.HasField("shape") and not kind.shape.dim
+def is_number(type_) -> bool:
+    """Whether a type, as ONNX tells it, is that of a single number."""
+    return type_.tensor_type.HasField("shape") and not type_.tensor_type.shape.dim

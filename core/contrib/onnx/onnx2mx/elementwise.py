@@ -60,15 +60,9 @@ def _binary(kind: str):
 
 def _pair(net, kind, left, right):
     for number, other, place in ((right, left, 0), (left, right, 1)):
-        if (
-            kind in _SCALAR
-            and isinstance(number, np.ndarray)
-            and number.size == 1
-            and number.ndim < 2
-            and isinstance(other, Symbol)
-            and (number.dtype.kind == "f" or kind in _TYPED)
-            and math.isfinite(number.item())
-        ):
+        single = isinstance(number, np.ndarray) and number.size == 1 and number.ndim < 2 and isinstance(other, Symbol)
+        fits = single and kind in _SCALAR and (number.dtype.kind == "f" or kind in _TYPED)
+        if fits and math.isfinite(number.item()):
             return internal(_SCALAR[kind][place])(other, scalar=number.item())
     left, right = net.symbol(left), net.symbol(right)
     if kind == "Pow" and net.dtype(left) != net.dtype(right):

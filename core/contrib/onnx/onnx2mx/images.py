@@ -219,11 +219,9 @@ def roi_align(net, attrs, x, boxes, images):
     )  # fmt: skip
 
 
-composes("MaxRoiPool")(
-    lambda x, rois, pooled_shape, spatial_scale=1.0: sym.ROIPooling(
-        x, rois, pooled_size=pooled_shape, spatial_scale=spatial_scale
-    )
-)
+@composes("MaxRoiPool")
+def roi_pooling(x, rois, pooled_shape, spatial_scale=1.0):
+    return sym.ROIPooling(x, rois, pooled_size=pooled_shape, spatial_scale=spatial_scale)
 
 
 @converts("NonMaxSuppression")

@@ -109,24 +109,18 @@ def _pooling(kind: str):
             raise net.refuse("the indices of maxima are not converted")
         x, kernel = net.symbol(x), tuple(attrs["kernel_shape"])
         x = sym.abs(x) if kind == "lp" else x  # by powers of the numbers' sizes
-        counted = bool(attrs.get("count_include_pad", 0))
+        counted, up = bool(attrs.get("count_include_pad", 0)), attrs.get("ceil_mode")
         begins, ends = _pads(net, attrs, x, kernel)
         dilated = any(d != 1 for d in attrs.get("dilations", ()))
-        if (
-            dilated
-            or len(kernel) > 3
-            or (begins != ends and (attrs.get("ceil_mode") or (kind == "avg" and not counted)))
-        ):
-            return _by_places(net, attrs, x, kind, begins, ends)
-        if attrs.get("ceil_mode") and ((kind == "avg" and counted) or _starts_outside(net, attrs, x, begins, ends)):
+        uneven = begins != ends and (up or (kind == "avg" and not counted))
+        beyond = up and ((kind == "avg" and counted) or _starts_outside(net, attrs, x, begins, ends))
+        if dilated or len(kernel) > 3 or uneven or beyond:
             return _by_places(net, attrs, x, kind, begins, ends)
         x, options = window(net, attrs, x, _LOWEST if kind == "max" else 0.0, kernel)
         options |= {"count_include_pad": counted} if kind == "avg" else {}
         if kind == "lp":
             options["p_value"] = attrs.get("p", 2)
-        return sym.Pooling(
-            x, pool_type=kind, pooling_convention="full" if attrs.get("ceil_mode") else "valid", **options
-        )
+        return sym.Pooling(x, pool_type=kind, pooling_convention="full" if up else "valid", **options)
 
     return convert
 
@@ -242,13 +236,8 @@ def matmul(net, attrs, a, b):
 @converts("Gemm")
 def gemm(net, attrs, a, b, c=None):
     alpha, beta = attrs.get("alpha", 1.0), attrs.get("beta", 1.0)
-    plain = alpha == 1 and beta == 1 and not attrs.get("transA")
-    if (
-        plain
-        and isinstance(b, np.ndarray)
-        and b.ndim == 2
-        and (c is None or (isinstance(c, np.ndarray) and c.ndim == 1))
-    ):
+    plain = alpha == 1 and beta == 1 and not attrs.get("transA") and isinstance(b, np.ndarray) and b.ndim == 2
+    if plain and (c is None or (isinstance(c, np.ndarray) and c.ndim == 1)):
         if not attrs.get("transB"):
             b = np.ascontiguousarray(b.T)
             weight = net.parameter(b, f"{net.name}_weight_T")
@@ -256,9 +245,8 @@ def gemm(net, attrs, a, b, c=None):
             weight = net.symbol(b)
         rest = [] if c is None else [net.symbol(c)]
         return sym.FullyConnected(net.symbol(a), weight, *rest, no_bias=c is None, num_hidden=b.shape[0], flatten=False)
-    made = sym.dot(
-        net.symbol(a), net.symbol(b), transpose_a=bool(attrs.get("transA", 0)), transpose_b=bool(attrs.get("transB", 0))
-    )
+    turned = {f"transpose_{side}": bool(attrs.get(f"trans{side.upper()}", 0)) for side in "ab"}
+    made = sym.dot(net.symbol(a), net.symbol(b), **turned)
     made = made if alpha == 1 else made * alpha
     return made if c is None else sym.broadcast_add(made, net.symbol(c) * beta)
 

@@ -34,9 +34,7 @@ def _decoded(net, x, scale, zero, axis: int = 1) -> Symbol:
 
 def _encoded(net, x: Symbol, scale, zero, axis: int = 1) -> Symbol:
     """Codes of numbers: rounded to even, then cut to the range of the zero point's type."""
-    dtype = (
-        "uint8" if zero is None else zero.dtype.name if isinstance(zero, np.ndarray) else net.dtype(net.symbol(zero))
-    )
+    dtype = "uint8" if zero is None else net.dtype(zero)
     if dtype not in _RANGE:
         raise net.refuse(f"codes of {dtype} are not converted")
     made = sym.op._npi_around(sym.broadcast_div(x, _spread(net, x, scale, axis)), scale=1.0)

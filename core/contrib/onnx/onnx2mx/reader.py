@@ -13,22 +13,14 @@ import numpy as np
 from core import random
 from core.base import MXNetError
 from core.contrib.onnx import package
-from core.contrib.onnx.onnx2mx.control_flow import CONTROL
+from core.contrib.onnx.onnx2mx.control_flow import CONTROL, is_number
 from core.contrib.onnx.onnx2mx.extents import Again, Facts
 from core.contrib.onnx.onnx2mx.folding import folded, inferred
 from core.contrib.onnx.onnx2mx.table import CONVERSIONS, Network
 from core.ndarray import array
 from core.symbol import Group, Symbol
 
-for _family in (
-    "elementwise",
-    "reductions",
-    "shapes",
-    "layers",
-    "images",
-    "recurrent",
-    "quantization",
-):
+for _family in "elementwise reductions shapes layers images recurrent quantization".split():
     importlib.import_module(f"core.contrib.onnx.onnx2mx.{_family}")
 
 
@@ -58,12 +50,8 @@ def get_model_metadata(model_file) -> dict[str, list[tuple]]:
     """
     graph = _loaded(model_file).graph
     own = {tensor.name for tensor in graph.initializer}
-    return {
-        "input_tensor_data": [
-            (v.name, _shape(v), v.type.tensor_type.elem_type) for v in graph.input if v.name not in own
-        ],
-        "output_tensor_data": [(v.name, _shape(v)) for v in graph.output],
-    }
+    taken = [(v.name, _shape(v), v.type.tensor_type.elem_type) for v in graph.input if v.name not in own]
+    return {"input_tensor_data": taken, "output_tensor_data": [(v.name, _shape(v)) for v in graph.output]}
 
 
 # ----------------------------------------------------------------------------------------------
@@ -121,13 +109,9 @@ def _converted(model, path: str):
     symbols = [network.symbol(network.values[n]) for n in heads]
     symbol = symbols[0] if len(symbols) == 1 else Group(symbols)
     arguments, states = set(symbol.list_arguments()), set(symbol.list_auxiliary_states())
-    values = {n: v for n, v in network.used.items() if n in arguments | states}
-    arrays = {n: array(v, dtype=v.dtype) for n, v in values.items()}
-    return (
-        symbol,
-        {n: a for n, a in arrays.items() if n in arguments},
-        {n: a for n, a in arrays.items() if n in states},
-    )
+    used = network.used.items()
+    given, kept = ({n: array(v, dtype=v.dtype) for n, v in used if n in names} for names in (arguments, states))
+    return symbol, given, kept
 
 
 def _walked(model, path: str) -> Network:
@@ -184,10 +168,8 @@ def _walk(onnx, network: Network, graph, path: str, within: str = "", outer=None
                 results = folded(network, node, given, types)
                 results = CONVERSIONS[node.op_type](network, attrs, *given) if results is None else results
                 results = results if isinstance(results, list) else [results]
-                for type_, x in (
-                    (types[name].tensor_type, x) for name, x in zip(node.output, results) if name in types
-                ):
-                    if isinstance(x, Symbol) and type_.HasField("shape") and not type_.shape.dim:
+                for name, x in zip(node.output, results):
+                    if isinstance(x, Symbol) and name in types and is_number(types[name]):
                         network.note_single(x)
             else:
                 results = _by_definition(onnx, network, node, given, path, f"{within}{place}: ")
@@ -320,9 +302,7 @@ def _array(onnx, tensor, path: str) -> np.ndarray:
     plausible = all(0 <= d <= _LONGEST_EMPTY or math.prod(tensor.dims) for d in tensor.dims)
     count = math.prod(tensor.dims) if plausible and all(d >= 0 for d in tensor.dims) else -1
     dtype = _dtype(onnx, tensor.data_type, where)
-    size = sum(
-        len(getattr(tensor, f)) for f in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
-    )
+    size = sum(len(getattr(tensor, f"{kind}_data")) for kind in ("float", "int32", "int64", "double", "uint64"))
     held = len(tensor.raw_data) // max(1, dtype.itemsize) if tensor.HasField("raw_data") else size
     if held != count:
         raise MXNetError(f"{where} of shape {tuple(tensor.dims)} and type {dtype} holds {held} numbers, not {count}")

@@ -77,16 +77,8 @@ def _fused(net, mode: str, gates, x: Symbol, w, r, b, states: list, directions: 
     parameters = net.parameter(np.concatenate([p.reshape(-1) for p in parts]), f"{net.name}_parameters")
     size = w.shape[1] // len(gates)
     begin = [sym.zeros((directions, 0, size), dtype=w.dtype) if s is None else s for s in states]
-    made = sym.RNN(
-        x,
-        parameters,
-        *begin,
-        state_size=size,
-        num_layers=1,
-        mode=mode,
-        bidirectional=directions == 2,
-        state_outputs=True,
-    )
+    options = {"state_size": size, "num_layers": 1, "mode": mode, "bidirectional": directions == 2}
+    made = sym.RNN(x, parameters, *begin, state_outputs=True, **options)
     outputs = sym.Reshape(made[0], shape=(0, 0, directions, -1))
     return sym.transpose(outputs, axes=(0, 2, 1, 3)), [made[1 + i] for i in range(len(states))]
 

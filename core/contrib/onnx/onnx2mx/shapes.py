@@ -192,9 +192,8 @@ def gather(net, attrs, x, indices):
 
 @converts("GatherElements")
 def gather_elements(net, attrs, x, indices):
-    return sym.op._gather_along(
-        net.symbol(x), _wrapped(net, x, indices, attrs.get("axis", 0)), axis=attrs.get("axis", 0)
-    )
+    axis = attrs.get("axis", 0)
+    return sym.op._gather_along(net.symbol(x), _wrapped(net, x, indices, axis), axis=axis)
 
 
 def _wrapped(net, x, indices, axis: int) -> Symbol:
@@ -388,11 +387,8 @@ def triangle(net, attrs, x, k=None):
 def range_(net, attrs, start, stop, step):
     dtype = net.dtype(start)
     if any(isinstance(v, Varying) for v in (start, stop)):
-        (begin,), (end,), by = (
-            net.whole(start, "the start"),
-            net.whole(stop, "the end"),
-            net.number(step, "step").item(),
-        )
+        (begin,), (end,) = net.whole(start, "the start"), net.whole(stop, "the end")
+        by = net.number(step, "step").item()
         places = sym.contrib.arange_like(net.like((-((begin - end) // by),), "the range"), axis=0, step=by)
         return sym.broadcast_add(sym.Cast(places, dtype=dtype), net.symbol(start))
     begin, end, by = (net.number(v, "the bounds").item() for v in (start, stop, step))
