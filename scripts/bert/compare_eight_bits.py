@@ -22,9 +22,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 from core import metric
-from scripts.bert.deployment import deployed
+from scripts.bert.deployment import INPUTS
 from scripts.bert.finetune_classifier import treebank
 from scripts.bert.text_classifier import TextClassifier
+from scripts.common.deployment import deployed
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
 from scripts.common.program import program
@@ -42,7 +43,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     record.begin()
     whole, codes = (TextClassifier.load(args.output_dir, mx.cpu()) for _ in range(2))
     whole.net.hybridize(static_alloc=True)
-    codes.net = deployed(args.model_prefix, mx.cpu())
+    codes.net = deployed(args.model_prefix, INPUTS, mx.cpu())
     nets = {"float32": whole, "int8": codes}
     parts = treebank(args.data_dir, 0)
     final: dict[str, float] = {}

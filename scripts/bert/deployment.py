@@ -1,4 +1,4 @@
-"""Networks on a BERT as they leave Python: put on codes of eight bits, and read from exported files."""
+"""Networks on a BERT as they leave Python, on codes of eight bits."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import argparse
 from collections.abc import Iterable
 from pathlib import Path
 
-import core as mx
-from gluon import SymbolBlock
 from gluon.contrib.quantization import quantize_net_v2
 from gluonnlp.calibration import BertLayerCollector
 
@@ -39,14 +37,6 @@ def check_deployment_arguments(parser: argparse.ArgumentParser, args: argparse.N
     """Ends the program where these arguments contradict each other."""
     if args.deploy and not args.model_prefix:
         parser.error("--deploy reads the files of --model_prefix, which is not given")
-
-
-def deployed(prefix: str, context: mx.Context) -> SymbolBlock:
-    """The network in the files, called with words, segments and lengths; FileNotFoundError for files that lack."""
-    files = [Path(f"{prefix}{end}") for end in ("-symbol.json", "-0000.params")]
-    for file in files:
-        file.stat()
-    return SymbolBlock.imports(str(files[0]), INPUTS, str(files[1]), ctx=context)
 
 
 def calibrate(args: argparse.Namespace, net, batches: Iterable, batch_size: int, context, name: str) -> Path:

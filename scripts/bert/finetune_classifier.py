@@ -19,16 +19,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import core as mx
 import gluonnlp as nlp
 from gluon.loss import L2Loss, SoftmaxCrossEntropyLoss
-from scripts.bert.deployment import (
-    add_deployment_arguments,
-    calibrate,
-    check_deployment_arguments,
-    deployed,
-)  # fmt: skip
+from scripts.bert.deployment import INPUTS, add_deployment_arguments, calibrate, check_deployment_arguments
 from scripts.bert.pretrained import add_bert_arguments, pretrained, settle_bert_arguments
 from scripts.bert.text_classifier import TextClassifier
 from scripts.bert.tuning import add_tuning_arguments, train, trainer
 from scripts.common import parallel
+from scripts.common.deployment import deployed
 from scripts.common.devices import context_of, contexts, spread
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
@@ -147,7 +143,7 @@ def start(args: argparse.Namespace, labels: list[str], context) -> TextClassifie
     if args.model_parameters:
         classifier.net.load_parameters(args.model_parameters, ctx=context)
     if args.deploy:
-        classifier.net = deployed(args.model_prefix, context)
+        classifier.net = deployed(args.model_prefix, INPUTS, context)
     elif args.hybridize:
         classifier.net.hybridize(static_alloc=True)
     return classifier

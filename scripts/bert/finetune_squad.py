@@ -23,15 +23,11 @@ from gluon.data import DataLoader
 from gluon.loss import SoftmaxCrossEntropyLoss
 from gluonnlp.data import batchify
 from scripts.bert import squad
-from scripts.bert.deployment import (
-    add_deployment_arguments,
-    calibrate,
-    check_deployment_arguments,
-    deployed,
-)  # fmt: skip
+from scripts.bert.deployment import INPUTS, add_deployment_arguments, calibrate, check_deployment_arguments
 from scripts.bert.pretrained import add_bert_arguments, pretrained, settle_bert_arguments
 from scripts.bert.tuning import add_tuning_arguments, train, trainer
 from scripts.common import parallel
+from scripts.common.deployment import deployed
 from scripts.common.devices import context_of
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
@@ -64,10 +60,10 @@ def main(argv: list[str] | None = None) -> dict:
     net = nlp.model.BERTForQA(bert.bert)
     net.span_classifier.initialize(mx.init.Normal(0.02), ctx=context)
     if args.deploy:
-        net = deployed(args.model_prefix, context)
+        net = deployed(args.model_prefix, INPUTS, context)
     elif tested or args.model_parameters:
         net.load_parameters(str(args.model_parameters or args.output_dir / "net.params"), ctx=context)
-    if args.hybridize and not args.deploy:
+    if args.hybridize:
         net.hybridize(static_alloc=True)
     pad = tokenizer.vocab[tokenizer.vocab.padding_token]
 

@@ -30,17 +30,24 @@ def add_deployment_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def tested_network(args: argparse.Namespace, make: Callable, device):
-    """The network in the files, or `make(suffix)`, of the zoo's name with this suffix.
+    """The network in the files, or `make(suffix)`, of the zoo's name with this suffix."""
+    if args.deploy:
+        return deployed(args.model_prefix, ["data"], device)
+    return make("_int8" if args.quantized else "")
 
-    SystemExit for files that lack.
+
+def deployed(prefix: str, inputs: list[str], device) -> SymbolBlock:
+    """The network in the files of this prefix, hybridized; SystemExit for files that lack.
+
+    Operator by operator, layers on codes would quantize and pack their weights in each call.
     """
-    if not args.deploy:
-        return make("_int8" if args.quantized else "")
-    files = [Path(f"{args.model_prefix}{end}") for end in ("-symbol.json", "-0000.params")]
+    files = [Path(f"{prefix}{end}") for end in ("-symbol.json", "-0000.params")]
     absent = [str(file) for file in files if not file.is_file()]
     if absent:
-        raise SystemExit(f"--deploy reads the files of --model-prefix; there is no {', '.join(absent)}")
-    return SymbolBlock.imports(str(files[0]), ["data"], str(files[1]), ctx=device)
+        raise SystemExit(f"the network is read from two files; there is no {', '.join(absent)}")
+    net = SymbolBlock.imports(str(files[0]), inputs, str(files[1]), ctx=device)
+    net.hybridize(static_alloc=True)
+    return net
 
 
 def instead_of_test(

@@ -1,13 +1,27 @@
 """Words' vectors of a BERT, and a tuned BERT on codes of eight bits."""
 
 import numpy as np
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import core as mx
 from scripts.bert import compare_eight_bits
-from scripts.bert.deployment import deployed as deployed_net
+from scripts.bert.deployment import INPUTS
 from scripts.bert.embedding import main as embedding
 from scripts.bert.finetune_classifier import main, treebank
 from scripts.bert.text_classifier import TextClassifier
+from scripts.common.deployment import deployed as deployed_net
+
+
+class Called(TorchDispatchMode):
+    """Collects the names of the functions of ATen that are called within."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = set()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.names.add(function.name().partition(".")[0])
+        return function(*args, **(kwargs or {}))
 
 
 def test_words_of_sentences_have_vectors(minilm, tmp_path):
@@ -51,6 +65,11 @@ def test_a_tuned_network_is_put_on_codes_and_deployed(data, programs, minilm, tm
     true = classifier.scores(batch[:3], mx.cpu()).asnumpy()
     errors = []
     for prefix in (made["model_prefix"], coarse["model_prefix"]):
-        classifier.net = deployed_net(prefix, mx.cpu())
+        classifier.net = deployed_net(prefix, INPUTS, mx.cpu())
         errors.append(np.abs(classifier.scores(batch[:3], mx.cpu()).asnumpy() - true).mean())
+        # The first call has put the weights, of which it looked for the largest, on codes and packed them.
+        with Called() as again:
+            classifier.scores(batch[:3], mx.cpu())
+        assert "aten::native_layer_norm" in again.names
+        assert not {"aten::abs", "onednn::qlinear_prepack"} & again.names
     assert 0 < errors[0] < 0.9 * errors[1]
