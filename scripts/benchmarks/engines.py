@@ -5,6 +5,9 @@ bfloat16 and int8 (`quantize_net_v2`, calibrated on the input), the engines in f
 `net.optimize_for(x, backend="openvino")`, which should cost what OpenVINO alone does. The bars: float32 over the faster
 engine, bfloat16 over OpenVINO's, int8 over our own float32. Weights are random. Extras: openvino, onnxruntime.
 
+The last row is what a node of a plan for fixed shapes costs besides the work: what a hybridized chain of convolutions
+of single pixels takes with 100 more of them, a hundredth of it, their kernels of some tenths of a microsecond included.
+
     python scripts/benchmarks/engines.py
     python scripts/benchmarks/engines.py --only 'MobileNet 1.0' --rounds 5
 """
@@ -38,6 +41,8 @@ CASES = {
     "BERT-base classifier, 1 x 128": ("bert", 1, None),
     "BERT-base classifier, 8 x 128": ("bert", 8, 0.5),
 }
+NODE, NODE_BAR = "a node of a plan", 1.5e-3  # milliseconds
+FEW, MANY = 10, 110  # nodes of the chains that are compared
 
 
 def main(argv: list[str] | None = None) -> list[dict]:
@@ -56,10 +61,10 @@ def main(argv: list[str] | None = None) -> list[dict]:
     os.environ["OMP_NUM_THREADS"] = str(args.threads)
     from scripts.benchmarks.table import report
 
-    names = [name for name in CASES if re.search(args.only, name)]
+    names = [name for name in (*CASES, NODE) if re.search(args.only, name)]
     if not names:
-        parser.error(f"--only {args.only} fits none of: {'; '.join(CASES)}")
-    rows = [row for name in names for row in compare(name, args)]
+        parser.error(f"--only {args.only} fits none of: {'; '.join((*CASES, NODE))}")
+    rows = [row for name in names for row in (node(args) if name == NODE else compare(name, args))]
     report("engines", f"predictions beside engines, {args.threads} threads, medians", rows, args.logs)
     return rows
 
@@ -95,6 +100,14 @@ def compare(case: str, args: argparse.Namespace) -> list[dict]:
     return rows
 
 
+def node(args: argparse.Namespace) -> list[dict]:
+    """The row for a node of a plan."""
+    contenders = {str(n): Contender(sys.executable, __file__, [str(n), NODE, "small"]) for n in (FEW, MANY)}
+    few, many = medians(take_turns(contenders, args.rounds, 1000)).values()
+    ms = 1000 * (many - few) / (MANY - FEW)
+    return [{"network": NODE, "contender": OURS, "ms": ms, "over": "1.5 us", "ratio": ms / NODE_BAR, "bar": 1.0}]
+
+
 # ---------------------------------------------------------------- inside a contender
 
 
@@ -105,6 +118,8 @@ def step_of(kind: str, case: str, size: str):
     import core as mx
     from core import nd
 
+    if case == NODE:
+        return chain(int(kind)), 0
     network, batch, _ = CASES[case]
     net, arrays = build(network, batch, size == "small")
     net.initialize(mx.init.Xavier())
@@ -130,6 +145,23 @@ def step_of(kind: str, case: str, size: str):
         nd.waitall()
 
     return step, count
+
+
+def chain(nodes: int):
+    """A call of a hybridized network of so many convolutions of single pixels."""
+    import core as mx
+    from core import nd
+    from gluon import nn
+
+    # So little work would stay with ATen, whose dispatcher is no part of the plan.
+    importlib.import_module("core.graph.passes.stretches").LEAST = 1
+    net = nn.HybridSequential()
+    for _ in range(nodes):
+        net.add(nn.Conv2D(16, 1, in_channels=16))
+    net.initialize(mx.init.Xavier())
+    net.hybridize(static_alloc=True, static_shape=True)
+    x = nd.ones((1, 16, 1, 1))
+    return lambda: net(x)
 
 
 def build(network: str, batch: int, small: bool):

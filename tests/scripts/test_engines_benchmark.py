@@ -20,6 +20,12 @@ def test_a_small_case_is_timed(tmp_path):
     assert json.loads((tmp_path / "benchmarks" / "engines.json").read_text())["rows"] == rows
 
 
+def test_what_a_node_costs_is_told(tmp_path):
+    given = ["--only", engines.NODE, "--rounds", "1", "--threads", "1", "--logs", str(tmp_path)]
+    (row,) = engines.main(given)
+    assert row["network"] == "a node of a plan" and 0 < row["ms"] < 0.1 and row["ratio"] == row["ms"] / 1.5e-3
+
+
 def test_unknown_cases_are_refused(capsys):
     with pytest.raises(SystemExit):
         engines.main(["--only", "VGG"])
