@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-# Package, as `import` names it -> (the extra that installs it, what it is for)
+# Package, as `import` names it, or the distribution where nothing is imported of it -> (the extra, what it is for)
 EXTRAS = {
     "matplotlib": ("cv", "drawing detections and curves"),
     "scipy": ("cv", "some metrics and initializers"),
@@ -18,6 +18,7 @@ EXTRAS = {
     "onnx": ("onnx", "writing and reading ONNX"),
     "onnxruntime": ("onnxruntime", "running ONNX"),
     "openvino": ("openvino", "computing predictions by OpenVINO"),
+    "onednn-cpu-gomp": ("onednn", "faster predictions on x86 processors"),
     "graphviz": ("plot", "plots of networks"),
     "optuna": ("auto", "searching settings"),
     "huggingface_hub": ("hub", "weights by name from the hub"),

@@ -41,19 +41,17 @@ def checks() -> Iterator[tuple[str, str, str]]:
     if find_spec("torch") and find_spec("numpy"):
         yield from _computes()
     for package, (extra, purpose) in value("core", "extras", "EXTRAS").items():
-        if find_spec(package):
-            yield _package(package, "missing", {"sklearn": "scikit-learn"}.get(package, package))
-        else:
-            yield package, "missing", f"for {purpose}: pip install 'gluon-triton[{extra}]'"
+        advice = f"for {purpose}: pip install 'gluon-triton[{extra}]'"
+        yield _package(package, "missing", {"sklearn": "scikit-learn"}.get(package, package), advice)
     if find_spec("torch") and find_spec("numpy"):
         yield _home()
 
 
-def _package(name, otherwise, distribution):
+def _package(name, otherwise, distribution, advice="not installed"):
     try:
         return name, "ok", version(distribution)
     except PackageNotFoundError:
-        return name, otherwise, "not installed"
+        return name, otherwise, advice
 
 
 def _computes():

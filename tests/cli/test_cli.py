@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import numpy as np
@@ -201,19 +202,27 @@ def test_doctor(capsys, monkeypatch, tmp_path):
 def test_a_program_that_is_missing_names_its_extra(monkeypatch, capsys):
     from gluon_cli import doctor
 
-    found = doctor.find_spec
-    monkeypatch.setattr(doctor, "find_spec", lambda name: None if name == "av" else found(name))
+    found = doctor.version
+
+    def version(name):
+        if name in ("av", "onednn-cpu-gomp"):
+            raise PackageNotFoundError
+        return found(name)
+
+    monkeypatch.setattr(doctor, "version", version)
     rows = {row["check"]: row for row in answer(capsys, "doctor")}
-    assert rows["av"] == {
-        "check": "av", "state": "missing", "found": "for reading videos: pip install 'gluon-triton[video]'",
-    }  # fmt: skip
+    for package, advice in (
+        ("av", "for reading videos: pip install 'gluon-triton[video]'"),
+        ("onednn-cpu-gomp", "for faster predictions on x86 processors: pip install 'gluon-triton[onednn]'"),
+    ):
+        assert rows[package] == {"check": package, "state": "missing", "found": advice}
 
 
 def test_doctor_knows_every_extra(root, capsys):
     """`test` installs all of them: nothing of what the extras name is left out."""
     extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     by_extra = {extra: {re.match("[a-z_-]+", line)[0] for line in lines} for extra, lines in extras.items()}
-    for extra in ("cv", "video", "bleu", "onnx", "openvino", "onnxruntime", "plot", "auto", "hub"):
+    for extra in ("cv", "video", "bleu", "onnx", "openvino", "onnxruntime", "onednn", "plot", "auto", "hub"):
         assert by_extra[extra] <= set(EXTRAS), extra
     for package, (extra, _) in EXTRAS.items():
         assert package in by_extra[extra] or package == "sklearn", package  # whose distribution is scikit-learn
