@@ -51,6 +51,9 @@ _NO_TASK = (
     "no labelled data of the task, and no weights of this network, could be had: nothing to measure. That the program "
     "learns is tested on generated data ({}), that such networks carry over on SST-2 and TREC"
 )
+_COMPOSED = (
+    "21 to learn from, with 400 that scripts/datasets/coco_composed.py composes of their persons, 5 others to test on"
+)
 _SMALL = (
     "{} pictures and a CPU: a small network and small pictures, so anchors, filters and regions are fewer; the learning "
     "rate is that of a small batch, and epochs are those of 10 minutes"
@@ -100,11 +103,11 @@ ROWS = (
         "instance segmentation", "COCO", "Mask R-CNN", "mask AP", "33.1", "32.8",
         "instance_segmentation/train_mask_rcnn.py --gpus 0,1,2,3,4,5,6,7 --dataset coco --network resnet18_v1b "
         "--val-interval 2 -j 8 --verbose --use-fpn",
-        here="persons of 18 real pictures that show three at most: 12 to learn from, 6 others to test on",
+        here=f"persons of 26 real pictures: {_COMPOSED}",
         logs=("instance_segmentation/mask_rcnn_tiny_coco",),
         needs=f"{_COCO}; {_BODY}",
-        differs=_SMALL.format(12) + "; its body begins with torchvision's MobileNetV2, the one that could be had, and all "
-        "normalisation is trained (--norm-layer syncbn) on two pictures at a time",
+        differs=_SMALL.format(421) + "; its body begins with torchvision's MobileNetV2, the one that could be had, and all "
+        "normalisation is trained (--norm-layer syncbn) on four pictures at a time",
     ),
     Row(
         "pose estimation", "COCO", "Simple Pose", "OKS AP, with flips", "74.2", "N.A.",
@@ -112,13 +115,13 @@ ROWS = (
         "--lr 0.001 --wd 0.0 --lr-mode step --lr-decay-epoch 90,120 --num-epochs 140 --batch-size 32 --num-gpus 8 "
         "-j 60 --dtype float32 --warmup-epochs 0 --use-pretrained-base --save-dir params_simple_pose_resnet152_v1d "
         "--logging-file simple_pose_resnet152_v1d_coco.log --log-interval 100",
-        here="joints of the persons of 26 real pictures, 18 to learn from and 8 others to test on; the AP, which counts "
+        here=f"joints of the persons of 26 real pictures, {_COMPOSED}; the AP, which counts "
         "similarities above one half, stays at 0 there, so the mean similarity (OKS) is measured as well; loss and heatmap accuracy are "
         "those of training",
         logs=("pose_estimation/mobile_pose_tiny_coco",),
         needs=f"{_COCO}; {_BODY}",
-        differs="18 pictures and a CPU: the network is MobilePose on torchvision's MobileNetV2, the body that could be had; "
-        "persons are cut out at a quarter of the area, and rate, batch and epochs are those of 10 minutes",
+        differs="421 pictures and a CPU: the network is MobilePose on torchvision's MobileNetV2, the body that could be had; "
+        "persons are cut out at a quarter of the area, and batch and epochs are those of 15 minutes",
     ),
     Row(
         "action recognition", "Kinetics400", "I3D ResNet-50", "top-1", "74.0", "72.9",
