@@ -6,6 +6,7 @@ make of the two samples is held against the CPU wing in float64, which sees thos
 every 32-bit addition and multiplication for overflow besides.
 """
 
+import dataclasses
 import importlib
 import itertools
 import math
@@ -18,6 +19,7 @@ import triton.language as tl
 from triton.runtime import interpreter
 
 from core import kernels, ops
+from core.kernels import dispatch
 
 pytestmark = pytest.mark.slow
 
@@ -26,6 +28,7 @@ TURNS = 3  # at either end of loops of more than SHORT turns
 SHORT = 64
 # By rooms, kernels whose loops run over all samples, each turn by itself.
 SUMS = {"_depthwise": "_depthwise_weight", "_layer_norm": "_backward_kernel", "_per_channel": "_sums_kernel"}
+COUNTING = "reduce", "optimizer"  # files whose loops count elements themselves: in numbers past 2^31, turn after turn
 LIMITS = {torch.float16: 1e-2, torch.float32: 1e-5}
 FORMULAS = {op.formula.name: op.formula for op in ops.TABLE.values() if op.formula is not None}
 
@@ -58,7 +61,7 @@ def only_ends(monkeypatch, poison):
             return rewrite(self, tree)
 
     monkeypatch.setattr(interpreter.FunctionRewriter, "_compile_and_exec", rewritten)
-    for place in (interpreter, *map(kernels_of, SUMS)):
+    for place in (interpreter, *map(kernels_of, (*SUMS, *COUNTING))):
         monkeypatch.setattr(place, "range", ends, raising=False)
     monkeypatch.setattr(interpreter.GridExecutor, "_restore_args_dev", lambda *args: None)
     monkeypatch.setattr(torch, "zeros", memory)
@@ -212,7 +215,7 @@ COLUMNS = {
 @pytest.mark.parametrize("name", COLUMNS)
 def test_rounding_up_of_many_columns(name, monkeypatch):
     """As many as 32 bits just count: with a block of them, they do not."""
-    monkeypatch.setattr(kernels, "_deterministic", True)
+    monkeypatch.setattr(dispatch.state, "deterministic", True)
     near, x = [0, 1, -2, -1], torch.empty(3, LIMIT - 5, dtype=torch.float16)
     x[:, near] = torch.randn(3, 4).half()
     got, want = (COLUMNS[name](room_of(wing), t) for wing, t in (("triton", x), ("cpu", x[:, near].double())))
@@ -267,7 +270,8 @@ def test_products_of_many_rows(n, monkeypatch):
 def test_long_inner_products(monkeypatch):
     """In as many parts as there are programs, of which the first and the last are run."""
     matmul = kernels_of("matmul")
-    monkeypatch.setattr(matmul, "processors", lambda device: LIMIT)
+    many = dataclasses.replace(matmul.target_of(torch.device("cpu")), processors=LIMIT)
+    monkeypatch.setattr(matmul, "target_of", lambda device: many)
     monkeypatch.setattr(matmul, "add_partials", lambda partials, out, *end: out.copy_(partials.sum(0)))
     a, b = (vast(2**26 + 3, 33, fill=torch.ones).view(-1) for _ in range(2))
     a[-33:] = torch.arange(33)
@@ -306,7 +310,7 @@ def test_convolutions(case):
     shape, w_shape, *how = CONVOLUTIONS[case]
     x, w, b = vast(*shape, last=True), *(torch.randn(s, dtype=torch.float16) for s in (w_shape, w_shape[:1]))
     agree(lambda room, x, w, b: room("conv").conv(x, w, b, *how), x, w, b)
-    places = kernels_of("places").Geometry.of(w_shape, *how).out(shape[2:])
+    places = kernels_of("windows").Geometry.of(w_shape, *how).out(shape[2:])
     dy = torch.empty(shape[0], *places, w_shape[0], dtype=torch.float16).movedim(-1, 1)
     dy[[0, -1]] = torch.randn(2, w_shape[0], *places, dtype=torch.float16)
     agree(
