@@ -394,6 +394,47 @@ def test_scatters(deterministic):
     assert torch.equal(ends_of(written), torch.stack([dy[1], dy[2]]))
 
 
+# Parts are of one length, for the last programs of a launch serve the longest.
+COPIES = {
+    "order": lambda room, x: room("copies").contiguous(x.mT),
+    "type": lambda room, x: room("copies").cast(x, torch.float32),
+    "backwards": lambda room, x: room("copies").flip(x, (1,)),
+    "joined": lambda room, x: room("copies").joined([x, x], 1),
+    "divided": lambda room, x: room("copies").divided(x[:, :102], (51, 51), 1),
+    "rolled": lambda room, x: room("copies").roll(x, 5, 1),
+    "written": lambda room, x: room("copies").write_(torch.empty(x.mT.shape, dtype=x.dtype).mT, x),
+    "added": lambda room, x: room("copies").add_(torch.empty(x.mT.shape, dtype=x.dtype).mT, x),
+    "along": lambda room, x: room("index").gather_along(
+        x, torch.arange(102, -1, -1, dtype=torch.int32).view(1, -1, 1), 1
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_copies(name):
+    agree(COPIES[name], vast(2**20 + 1, 103, 21))
+
+
+def test_gradients_of_picks():
+    at = torch.arange(ROWS[0]) % 7 + 1000
+    agree(lambda room, dy, at: room("index").pick_grad(dy, at, 1, (len(dy), ROWS[1])), torch.ones(ROWS[0]), at)
+
+
+def test_fills():
+    fills, x = kernels_of("fills"), vast(*ROWS)
+    cut = fills.triangle(x, False, 501 - ROWS[0])  # all of the first row, and what lies from 500 on in the last
+    assert torch.equal(cut[0], x[0]) and torch.equal(cut[-1, 500:], x[-1, 500:]) and not cut[-1, :500].any()
+    assert ends_of(fills.eye(*ROWS, 501 - ROWS[0], torch.float16, x.device)).nonzero().tolist() == [[1, 500]]
+    count = LIMIT + 3
+    numbers = fills.evenly(-LIMIT, 1, count, torch.float64, torch.float32, x.device)
+    assert numbers[[0, 1, -2, -1]].tolist() == [-LIMIT, -LIMIT, 1, 2]
+    apart = x[:, ::2]
+    want = torch.where(torch.arange(ROWS[1]) % 2 == 0, 3.0, ends_of(x).float())
+    fills.fill_(apart, 3)
+    assert torch.equal(ends_of(x).float(), want)
+    assert ends_of(fills.fill_(x, 2)).eq(2).all()
+
+
 def test_one_hot():
     y = kernels_of("index").one_hot(torch.arange(ROWS[0]) % 9, ROWS[1], 1.0, 0.0, torch.float16)
     assert ends_of(y).nonzero().tolist() == [[0, 0], [1, (ROWS[0] - 1) % 9]]
