@@ -20,6 +20,14 @@ from tests.tools import golden
 
 ROOT = Path(__file__).resolve().parents[1]
 
+# Examples are the same in every run, and may take long on a busy machine: a change decides what fails. `make hostile`
+# draws others.
+if importlib.util.find_spec("hypothesis") and "MXTEST_MUTATIONS" not in os.environ:
+    from hypothesis import settings
+
+    settings.register_profile("repeatable", derandomize=True)
+    settings.load_profile("repeatable")
+
 
 @pytest.fixture(scope="session")
 def root() -> Path:

@@ -154,6 +154,10 @@ class _TokenEmbedding(Vocabulary):
                     self._idx_to_token.append(token)
         if width is None:
             raise MXNetError(f"{path!r} holds no vectors")
+        if unknown is not None and len(unknown) != width:
+            raise DamagedLine(
+                f"{path!r}: {self._unknown_token!r} has {len(unknown)} numbers, other tokens have {width}"
+            )
         first = len(self._idx_to_token) - len(rows)
         vectors = np.zeros((len(self._idx_to_token), width), np.float32)
         vectors[first:] = rows

@@ -44,6 +44,7 @@ CASES = {
     "BERT words.json": ('{"model": {"vocab": {"a": "b"}}}', nlp.data.BERTTokenizer.from_file),
     "vectors.txt": ("a 1 2\nb 3 x\n", nlp.embedding.TokenEmbedding.from_file),
     "widths.txt": ("a 1 2\nb 3 4 5\n", mx.contrib.text.embedding.CustomEmbedding),
+    "unknown.txt": ("<unk> 1 1\na 1 1 1\n", mx.contrib.text.embedding.CustomEmbedding),
     "bytes.txt": (b"a 1 2\n\xff 3 4\n", mx.contrib.text.embedding.CustomEmbedding),
     "words.txt": ("word\n", mx.contrib.text.embedding.CustomEmbedding),
     "vectors.bin": (b"9 9\nshort", nlp.embedding.Word2Vec.from_w2v_binary),
