@@ -65,8 +65,8 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
 def execute(args: argparse.Namespace, devices: list[mx.Context], augment, prepare, scale: int = 1) -> dict[str, float]:
     """Trains as the flags say, and gives the figures of the last test.
 
-    augment, prepare: of pictures to train on, and of the test. scale: what --lr is multiplied by. Several processes share the pictures of an epoch and of a
-    test among them.
+    augment, prepare: of pictures to train on, and of the test. scale: what --lr is multiplied by. Several processes share
+    the pictures of an epoch and of a test among them.
     """
     use_dtype(args.dtype)
     run = Run("image_classification", args, data=data_files(args), best="top1")

@@ -175,7 +175,7 @@ class _Execution:
         self._inside: list[tuple[Memory, int]] = []  # and where it begins in the arena
         self._outside: list[list[Memory]] = [[] for _ in outside]
         self._parameters: list[list[Memory]] = [[] for _ in parameters]
-        self._arena = self._addresses = self._tensors = None
+        self._arena = self._tensors = None
         numbers: dict[Any, list[Memory]] = dict(zip(outside, self._outside, strict=True))
         numbers.update(zip(parameters, self._parameters, strict=True))
         where = onednn.stream().address
