@@ -33,7 +33,6 @@ from scripts.common import packaged, parallel
 from scripts.common.devices import add_count_argument, contexts, settle, spread
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
-from scripts.common.foreign import add_idle_arguments
 from scripts.common.means import Means
 from scripts.common.precision import add_dtype_argument, backward, use_dtype, watch_overflow
 from scripts.common.program import data_root, program
@@ -90,7 +89,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         if not args.val_split:
             return {}
         persons = COCOKeyPoints(str(args.data_dir), splits=(f"person_keypoints_{args.val_split}",))
-        figures = precisions(net, persons, args, devices[0])
+        figures = precisions(net, persons, args, devices[0], args.flip_test)
         return {"AP": figures["AP"], "AP50": figures["Ap .5"], "OKS": figures["OKS"]}
 
     for epoch in run.epochs(args.num_epochs, net, trainer):
@@ -157,6 +156,7 @@ def add_picture_arguments(parser: argparse.ArgumentParser, split: str) -> None:
     add("--std", type=_numbers, default=[0.229, 0.224, 0.225], help="deviation of each channel")
     add_batch_arguments(parser, 32, "persons")
     add("--dsnt", action="store_true", help="in tests joints lie at the means of their heat maps, not at the peaks")
+    add("--flip-test", action="store_true", help="in tests heat maps are the means of pictures and their mirror images")
     add_count_argument(parser)
 
 
@@ -198,7 +198,6 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
         "--use-pretrained-base", nargs="?", const=True, default=False, metavar="WEIGHTS",
         help="begin with the published weights of the body, or with those of a file, a folder or a name",
     )  # fmt: skip
-    add_idle_arguments(parser, ("--flip-test",), why="training has no test, validate.py takes it")
     add_schedule_arguments(parser, "90,120")
     add_dtype_argument(parser, float16=True)
     add_interval_arguments(parser, "--save-frequency", save=1)

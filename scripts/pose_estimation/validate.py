@@ -47,7 +47,6 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     add_picture_arguments(parser, "val2017")
     add("--model", required=True, help="name in the model zoo")
     add("--params-file", help="file, folder or URL of weights (default: the published ones)")
-    add("--flip-test", action="store_true", help="the mean of pictures and their mirror images")
     add("--score-threshold", type=float, default=0, help="least score of a person (default: %(default)s)")
     add_deployment_arguments(parser)
     add("--log-dir", type=Path, default=LOGS, help="folder for what is found, while it is compared (default: logs)")

@@ -12,7 +12,7 @@ pytest.importorskip("pycocotools")
 def test_training_resuming_and_validation(programs, data, tmp_path):
     given = ["--data-dir", data / "tiny_coco", "--input-size", "64,64", "--samples", 4, "--batch-size", 4]
     program = [train_simple_pose.main, *given, "--num-epochs", 3, "--lr", 0.0002, "--no-wd"]
-    program += ["--val-split", "train2017", "--test-untrained"]
+    program += ["--val-split", "train2017", "--test-untrained", "--flip-test"]
     whole = programs(*program, into="whole")
     record = programs.record("whole")
     assert set(record["untrained"]) == {"AP", "AP50", "OKS"}
@@ -23,8 +23,10 @@ def test_training_resuming_and_validation(programs, data, tmp_path):
     assert programs.record("twice") == record
     (saved,) = (tmp_path / "whole").rglob("simple_pose-0003.params")
     tested = [*map(str, given), "--val-split", "train2017", "--model", "simple_pose_resnet18_v1b", "--flip-test"]
-    figures = validate.main([*tested[:-1], "--params-file", str(saved), "--log-dir", str(tmp_path)])
-    assert figures["AP"] == whole["AP"]
+    figures = validate.main([*tested, "--params-file", str(saved), "--log-dir", str(tmp_path)])
+    assert (figures["AP"], figures["OKS"]) == (whole["AP"], whole["OKS"])
+    alone = validate.main([*tested[:-1], "--params-file", str(saved), "--log-dir", str(tmp_path)])
+    assert alone["OKS"] != whole["OKS"]  # without mirror images
     means = validate.main([*tested[:-1], "--dsnt", "--params-file", str(saved), "--log-dir", str(tmp_path)])
     assert 0 <= means["OKS"] <= 1
 
