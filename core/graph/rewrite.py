@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from core import kernels
 from core.graph.ir import HELD, Graph, Node, Value, apply, uses, written
 from core.graph.memory import Sharing
 
@@ -33,6 +34,7 @@ class Walk:
 
     def __init__(self, graph: Graph):
         self.graph, self.memory = graph, {}
+        self._tensors: dict[Value | None, Any] = {}
         self.nodes: list[Node] = []
         self.replace: dict[Value, Value] = {}
 
@@ -84,6 +86,25 @@ class Walk:
             if reads and not (node.op.rng or node.effect or node.sized) and all(v in known for v in reads):
                 known.update(node.outputs)
         return known
+
+    def number(self, value: Value) -> float | None:
+        """What a value of one element always is; None where it follows from arrays, which may change."""
+        if value.opaque or value.meta.numel() != 1:
+            return None
+        found = self._computed(value)
+        return None if found is None else kernels.shape.numbers(found)[0]
+
+    def _computed(self, value: Value | None) -> Any:
+        """The tensor of a value that follows from no array."""
+        if value not in self._tensors:
+            node, found = None if value is None else value.source, None
+            if node is not None and node.single and not (node.op.rng or node.effect or node.sized):
+                given = [self._computed(v) for v in node.reads()]
+                if len(given) == len(node.inputs) and all(x is not None for x in given):
+                    place = {} if given else {"ctx": node.ctx}
+                    found = node.op.forward(*given, **place, **node.attrs)
+            self._tensors[value] = found
+        return self._tensors[value]
 
     def leaves(self, values: Iterable[Value]) -> bool:
         """Whether the caller gets one of these, or what may lie in its memory, and may write to it."""

@@ -72,6 +72,9 @@ class _Stretch:
         if node.op.reshapes and not called:
             known = self._known.get(node.inputs[0])
             return None if known is None else self._recorder.reshape(known, shape)
+        if node.op.identity and not called:
+            known = self._known.get(node.inputs[0])
+            return None if known is None else self._recorder.cast(known, result.dtype)
         if len(called) != 1 or not any(part is result for part in (called[0].result, *_first(called[0].result))):
             return None
         values = {id(v.meta): v for v in node.reads()}
@@ -92,7 +95,7 @@ class _Stretch:
             return None
         fixed = value.role == HELD and value not in self._walk.changing
         if fixed or (value.source is not None and value.source.early):
-            return self._recorder.parameter(value, argument)
+            return self._recorder.parameter(value, argument, self._walk.number(value))
         return self._recorder.data(value, argument)
 
     def _overwrites(self, node: Node, k: int) -> bool:

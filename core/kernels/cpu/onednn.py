@@ -12,8 +12,9 @@ import functools
 import importlib.metadata
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -22,9 +23,11 @@ from core.base import MXNetError
 
 PACKAGE = "onednn-cpu-gomp"
 MAJOR = 3  # of the interface below; minor releases add to it
-TYPES = {torch.bfloat16: 2, torch.float32: 3}
+FLOATS = {torch.bfloat16: 2, torch.float32: 3}
+TYPES = FLOATS | {torch.int8: 5, torch.uint8: 6}
 # Arguments of primitives; the addend is that of the first post-operation.
 SOURCE, DESTINATION, WEIGHTS, BIAS, SCRATCHPAD, ADDEND, SECOND = 1, 17, 33, 41, 80, 0x8002, 2
+SCALES = 0x1000  # beside an argument: what its numbers stand for
 _MAXIMUM, _MEAN, _MEAN_WITHOUT_PADDING = 0x1FF, 0x2FF, 0x3FF
 BINARY = {"add": 0x1FFF0, "mul": 0x1FFF1}
 # activation of a product -> algorithm, alpha, beta
@@ -185,15 +188,22 @@ def binary(operation: str, x: Layout, other: Layout, y: Layout) -> Primitive:
     return _primitive("binary", x, other, y, attributes(None), algorithm=BINARY[operation])
 
 
-def attributes(activation: str | None, addend: Layout | None = None, in_place: bool = False) -> Handle:
-    """How a product ends: with the sum with an `addend`, in whose memory the result comes where `in_place`, and an
-    activation; scratchpads are the caller's.
+def attributes(
+    activation: str | None = None, addend: Layout | None = None, in_place: bool = False, factor: float = 1.0,
+    scaled: Mapping[int, int] = MappingProxyType({}),
+) -> Handle:  # fmt: skip
+    """How a product ends: with the sum with an `addend`, or with `factor` times that in whose memory the result comes
+    where `in_place`, and an activation; scratchpads are the caller's.
+
+    scaled: arguments of eight bits that come with scales, and the axes, as bits, along which these differ.
     """
     made = Handle("primitive_attr", "primitive_attr_create")
     check("scratchpad", _library().dnnl_primitive_attr_set_scratchpad_mode(made, 1))
+    for argument, axes in scaled.items():
+        check("scales", _library().dnnl_primitive_attr_set_scales_mask(made, argument, axes))
     steps = Handle("post_ops", "post_ops_create")
     if in_place:
-        check("sum", _library().dnnl_post_ops_append_sum(steps, 1.0, 0, 0))
+        check("sum", _library().dnnl_post_ops_append_sum(steps, factor, 0, 0))
     elif addend is not None:
         check("addition", _library().dnnl_post_ops_append_binary(steps, BINARY["add"], addend))
     if activation is not None:
@@ -202,11 +212,16 @@ def attributes(activation: str | None, addend: Layout | None = None, in_place: b
     return made
 
 
+def copy(x: Layout, y: Layout, scaled: bool = False) -> Primitive:
+    """The numbers of x [times a scale] in the layout and type of y: the nearest ones that it has, halves to even."""
+    description = _copied(x, y, attributes(None, scaled={SOURCE: 0} if scaled else {}))
+    return _fast("reorder", description)
+
+
 def reorder(source: torch.Tensor, target: Layout) -> torch.Tensor:
     """The values of a tensor in another layout, as bytes that begin at a multiple of 64."""
     there = Layout(source.shape, source.stride(), source.dtype)
-    description = Handle("primitive_desc", "reorder_primitive_desc_create", there, engine(), target, engine(), None)
-    primitive, found = Handle("primitive", "primitive_create", description), aligned(target.nbytes)
+    primitive, found = Handle("primitive", "primitive_create", _copied(there, target, None)), aligned(target.nbytes)
     memory = Memory(there, source.data_ptr()), Memory(target, found.data_ptr())
     given = (Argument * 2)(Argument(SOURCE, memory[0].address), Argument(DESTINATION, memory[1].address))
     check("reorder", executor()(primitive.address, stream().address, 2, ctypes.addressof(given)))
@@ -241,11 +256,17 @@ def stream() -> Handle:
 
 
 def _primitive(kind: str, *arguments: Any, algorithm: int | None = None) -> Primitive:
-    """The primitive for predictions, of a kind that knows no training for its algorithm; Unimplemented where only the
-    slow reference has it.
-    """
+    """The primitive for predictions, of a kind that knows no training for its algorithm."""
     lead = engine(), ctypes.c_int(_PREDICTION if algorithm is None else algorithm)
-    description = Handle("primitive_desc", f"{kind}_primitive_desc_create", *lead, *arguments)
+    return _fast(kind, Handle("primitive_desc", f"{kind}_primitive_desc_create", *lead, *arguments))
+
+
+def _copied(x: Layout, y: Layout, ending: Handle | None) -> Handle:
+    return Handle("primitive_desc", "reorder_primitive_desc_create", x, engine(), y, engine(), ending)
+
+
+def _fast(kind: str, description: Handle) -> Primitive:
+    """The primitive of a description; Unimplemented where only the slow reference has it."""
     name = ctypes.c_char_p()
     query = _library().dnnl_primitive_desc_query
     check(kind, query(description, ctypes.c_int(_IMPLEMENTATION), ctypes.c_int(0), ctypes.byref(name)))

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from core.kernels.cpu import _winograd, onednn
+from core.kernels.cpu._onednn import multiplies_quantized
 from core.kernels.cpu.onednn import Layout, Memory, Primitive, Unimplemented
 from core.kernels.formula import Expr, Formula
 from core.kernels.layout import CHANNELS_LAST
@@ -37,20 +38,22 @@ class Data:
         self.memory = self if memory is None else memory.memory
         self.nbytes = math.prod(shape) * dtype.itemsize
 
-    def layout(self, *shape: int) -> Layout:
-        """Channels last; `shape` instead of its own, for the same elements in the same order."""
-        return Layout(shape or self.shape, strides(shape or self.shape), self.dtype)
+    def layout(self, *shape: int, dtype: torch.dtype | None = None) -> Layout:
+        """Channels last; `shape` and `dtype` instead of its own, for the same elements in the same order."""
+        return Layout(shape or self.shape, strides(shape or self.shape), dtype or self.dtype)
 
 
 @dataclass(eq=False)
 class Parameter:
     """A tensor that stays the same from call to call. key: whose; tensor: one like it, without memory; packed: what
-    brings it into a primitive's order, None where it is taken as it lies.
+    brings it into a primitive's order, None where it is taken as it lies; number: that of a tensor of one element,
+    where it is known and will not change.
     """
 
     key: Hashable
     tensor: Tensor
     packed: Packed | None = None
+    number: float | None = None
 
 
 class Packed:
@@ -93,10 +96,10 @@ class Recorder:
         if overwrite:
             given["overwrite"] = True
         try:
-            call, made, work = TAKEN[kernel](**given)
+            calls, made, work = TAKEN[kernel](**given)
         except Unimplemented:
             return None
-        self.calls.append(call)
+        self.calls += calls
         self.work += work
         return made
 
@@ -104,14 +107,22 @@ class Recorder:
         """What comes from outside. tensor: one like it, without memory."""
         return Data(tuple(tensor.shape), tensor.dtype, key)
 
-    def parameter(self, key: Hashable, tensor: Tensor) -> Parameter:
-        """What stays the same from call to call."""
-        return Parameter(key, tensor)
+    def parameter(self, key: Hashable, tensor: Tensor, number: float | None = None) -> Parameter:
+        """What stays the same from call to call, the number of a single element if it is known."""
+        return Parameter(key, tensor, number=number)
 
     def reshape(self, x: Data, shape: Ints) -> Data | None:
         """The elements of what a call made in another shape; None where channels are last in one of them alone."""
         same = x.memory.key is None and (tuple(shape) == x.shape or (_in_rows(x.shape) and _in_rows(shape)))
         return Data(tuple(shape), x.dtype, memory=x) if same else None
+
+    def cast(self, x: Data, dtype: torch.dtype) -> Data | None:
+        """Integers of eight bits as numbers; None for other types."""
+        if x.dtype not in (torch.int8, torch.uint8) or dtype is not torch.float32:
+            return None
+        made = Data(x.shape, dtype)
+        self.calls.append(_copied("cast", x, made, dtype))
+        return made
 
     def program(self, results: Sequence[Data]) -> Program:
         """The program that gives these results."""
@@ -223,7 +234,7 @@ class _Execution:
 # ------------------------------------------------------------------------------------ the kernels that are taken
 
 
-Taken = tuple[Call, Data, int]
+Taken = tuple[list[Call], Data, int]  # with the multiplications
 
 
 def conv(
@@ -259,12 +270,14 @@ def max_pool(shape: Ints, x: Data, kernel: Ints, stride: Ints, pad: Pads, positi
 
 
 def avg_pool(shape: Ints, x: Data, kernel: Ints, stride: Ints, pad: Pads, count_include_pad: bool) -> Taken:
+    _need(x.dtype in onednn.FLOATS)
     _need(all(hi <= lo < k for (lo, hi), k in zip(pad, kernel, strict=True)))
     return _pooled("avg_pool", shape, x, kernel, stride, pad, mean=True, padded=count_include_pad)
 
 
 def mean(shape: Ints, x: Data, axes: Ints, keepdims: bool, dtype: torch.dtype | None = None) -> Taken:
-    _need(isinstance(x, Data) and dtype in (None, x.dtype) and tuple(axes) == tuple(range(2, len(x.shape))))
+    _need(isinstance(x, Data) and x.dtype in onednn.FLOATS and dtype in (None, x.dtype))
+    _need(tuple(axes) == tuple(range(2, len(x.shape))))
     n = len(axes)
     return _pooled("mean", shape, x, x.shape[2:], (1,) * n, ((0, 0),) * n, mean=True)
 
@@ -273,6 +286,8 @@ def pointwise(
     shape: Ints, formula: Formula, operands: Sequence[Any], attrs: Sequence[float], dtype: torch.dtype
 ) -> Taken:  # fmt: skip
     """Sums and products of two values that calls made, as by squeeze-and-excitation (Hu et al., 2018)."""
+    if formula.name in ("codes", "scaled_codes"):
+        return codes(shape, attrs, dtype, *operands)
     root = formula.root
     _need(root.op in onednn.BINARY and {a.op for a in root.args if isinstance(a, Expr)} == {"input"} and not attrs)
     _need(len(operands) == 2 and all(isinstance(a, Data) and a.memory.key is None for a in operands))
@@ -285,12 +300,60 @@ def pointwise(
         (onednn.SECOND, other.layout(), other),
         (onednn.DESTINATION, made.layout(), made),
     ]
-    return Call(root.op, primitive, arguments), made, 0
+    return [Call(root.op, primitive, arguments)], made, 0
+
+
+def requantized_conv(
+    shape: Ints, x: Data, w: Parameter, b: Parameter | None, scale: Parameter, stride: Ints, dilate: Ints, pad: Ints,
+    groups: int, signed: bool, residual: Data | None = None, meaning: Parameter | None = None, overwrite: bool = False,
+) -> Taken:  # fmt: skip
+    _need(_of_codes(x, w, scale) and len(w.tensor.shape) == len(x.shape) in CHANNELS_LAST)
+    kind = torch.int8 if signed else torch.uint8
+    made, own, factor, before = Data(shape, kind), kind, 1.0, []
+    if residual is not None:
+        _need(isinstance(residual, Data) and isinstance(meaning, Parameter) and meaning.number is not None)
+        own, factor = residual.dtype, meaning.number
+        if overwrite and residual.memory.key is None and residual.memory is not x.memory:
+            made = Data(shape, kind, memory=residual)
+        else:
+            before = [_copied("copy", residual, made, own)]
+    target = made.layout(dtype=own)  # from 0 to 127 an int8 is a uint8
+    ending = onednn.attributes(
+        None if own is kind else "relu", in_place=residual is not None, factor=factor,
+        scaled={onednn.WEIGHTS: 1 if groups == 1 else 3},
+    )  # fmt: skip
+    how = stride, dilate, pad, ending
+    primitive = onednn.convolution(x.layout(), _any(w, groups), _vector(b), target, *how)
+    calls, made, work = _product("conv of codes", primitive, x.layout(), x, w, b, groups, target, made, scale=scale)
+    return [*before, *calls], made, work
+
+
+def quantized_linear(
+    shape: Ints, x: Data, w: Parameter, scale: Parameter, b: Parameter | None = None, rectify: bool = False
+) -> Taken:
+    _need(_of_codes(x, w, scale) and len(x.shape) < 4)
+    outputs, inputs = w.tensor.shape
+    rows, made = math.prod(x.shape[:-1]), Data(shape, torch.float32)
+    source, target = x.layout(rows, inputs), made.layout(rows, outputs)
+    ending = onednn.attributes("relu" if rectify else None, scaled={onednn.WEIGHTS: int(scale.tensor.numel() > 1)})
+    primitive = onednn.product(source, _any(w, 1), _vector(b), target, ending)
+    return _product("linear of codes", primitive, source, x, w, b, 1, target, made, scale=scale)
+
+
+def codes(shape: Ints, attrs: Sequence[float], dtype: torch.dtype, x: Data, scale: Parameter | None = None) -> Taken:
+    """The integers of eight bits nearest to x * scale, all that the type has."""
+    limits = torch.iinfo(dtype)
+    _need(isinstance(x, Data) and x.dtype is torch.float32 and tuple(attrs[:2]) == (limits.max, limits.min))
+    _need(scale is None or (isinstance(scale, Parameter) and scale.tensor.numel() == 1))
+    made = Data(shape, dtype)
+    return [_copied("codes", x, made, dtype, scale)], made, 0
 
 
 TAKEN: dict[str, Callable[..., Taken]] = {
     "conv.conv": conv,
+    "conv.requantized_conv": requantized_conv,
     "matmul.linear": linear,
+    "matmul.quantized_linear": quantized_linear,
     "pointwise.pointwise": pointwise,
     "pool.max_pool": max_pool,
     "pool.avg_pool": avg_pool,
@@ -302,7 +365,7 @@ def _ended(
     shape: Ints, x: Data, activation: str | None, residual: Data | None, overwrite: bool, as_shape: Ints
 ) -> tuple[Data, onednn.Handle, Data | None]:
     """The result of a product, how it ends, and what is added to it from other memory."""
-    _need(x.dtype in onednn.TYPES and math.prod(x.shape) * math.prod(shape) > 0)
+    _need(x.dtype in onednn.FLOATS and math.prod(x.shape) * math.prod(shape) > 0)
     if residual is None:
         return Data(shape, x.dtype), onednn.attributes(activation), None
     _need(isinstance(residual, Data) and residual.dtype is x.dtype and residual.shape == shape)
@@ -313,7 +376,7 @@ def _ended(
 
 def _product(
     kernel: str, primitive: Primitive, source: Layout, x: Data, w: Parameter, b: Parameter | None, groups: int,
-    target: Layout, made: Data, added: Data | None,
+    target: Layout, made: Data, added: Data | None = None, scale: Parameter | None = None,
 ) -> Taken:  # fmt: skip
     chosen = primitive.chosen(onednn.WEIGHTS)
     packed = Parameter(w.key, w.tensor, Packed(chosen, groups))
@@ -322,7 +385,9 @@ def _product(
         arguments.append((onednn.BIAS, _vector(b), b))
     if added is not None:
         arguments.append((onednn.ADDEND, target, added))
-    return Call(kernel, primitive, arguments), made, math.prod(made.shape) * math.prod(w.tensor.shape[1:])
+    if scale is not None:
+        arguments.append(_scaled(onednn.WEIGHTS, scale))
+    return [Call(kernel, primitive, arguments)], made, math.prod(made.shape) * math.prod(w.tensor.shape[1:])
 
 
 def _pooled(kernel: str, shape: Ints, x: Data, window: Ints, stride: Ints, pad: Pads, **how: bool) -> Taken:
@@ -330,18 +395,38 @@ def _pooled(kernel: str, shape: Ints, x: Data, window: Ints, stride: Ints, pad: 
     made = Data(shape, x.dtype)
     target = made.layout(*shape, *(1,) * (len(x.shape) - len(shape)))
     primitive = onednn.pooling(x.layout(), target, window, stride, pad, **how)
-    return Call(kernel, primitive, [(onednn.SOURCE, x.layout(), x), (onednn.DESTINATION, target, made)]), made, 0
+    arguments = [(onednn.SOURCE, x.layout(), x), (onednn.DESTINATION, target, made)]
+    return [Call(kernel, primitive, arguments)], made, 0
+
+
+def _copied(title: str, x: Data, made: Data, dtype: torch.dtype, scale: Parameter | None = None) -> Call:
+    """Writes the numbers of x, times a scale, as such a type."""
+    source, target = x.layout(), made.layout(dtype=dtype)
+    arguments = [(onednn.SOURCE, source, x), (onednn.DESTINATION, target, made)]
+    if scale is not None:
+        arguments.append(_scaled(onednn.SOURCE, scale))
+    return Call(title, onednn.copy(source, target, scale is not None), arguments)
+
+
+def _scaled(argument: int, scale: Parameter) -> tuple[int, Layout, Parameter]:
+    """What the numbers of an argument stand for."""
+    return onednn.SCALES | argument, Layout((scale.tensor.numel(),), (1,), torch.float32), scale
+
+
+def _of_codes(x: Data, w: Parameter, scale: Parameter) -> bool:
+    """Whether these are integers and what their products stand for, and the processor sums such products in 32 bits."""
+    known = isinstance(x, Data) and isinstance(w, Parameter) and isinstance(scale, Parameter)
+    return known and math.prod(x.shape) * w.tensor.numel() > 0 and multiplies_quantized()
 
 
 def _any(w: Parameter, groups: int) -> Layout:
-    _need(w.tensor.dtype in onednn.TYPES)
     return Layout(_by_groups(tuple(w.tensor.shape), groups), None, w.tensor.dtype)
 
 
 def _vector(b: Parameter | None) -> Layout | None:
     if b is None:
         return None
-    _need(isinstance(b, Parameter) and b.tensor.dtype in onednn.TYPES)
+    _need(isinstance(b, Parameter) and b.tensor.dtype in onednn.FLOATS)
     return Layout(tuple(b.tensor.shape), (1,), b.tensor.dtype)
 
 
