@@ -164,7 +164,7 @@ def backward(heads, head_grads=None, retain_graph: bool = False, train_mode: boo
     released: list[Leaf] = []
     try:
         sums = run(
-            heads, _head_gradients(heads, head_grads), retain_graph, train_mode, create_graph=False, store=released
+            heads, _output_gradients(heads, head_grads), retain_graph, train_mode, create_graph=False, store=released
         )
         for leaf in list(sums.reached.values()):
             finish(sums, leaf)
@@ -207,7 +207,7 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph: boo
             )
         entries.append(v._entry)
     retain = create_graph if retain_graph is None else retain_graph
-    given = _head_gradients(heads, head_grads)
+    given = _output_gradients(heads, head_grads)
     sums = run(heads, given, retain, train_mode, create_graph, entries)
     found = [sums.wanted.get(place(entry)) for entry in entries]
     if create_graph:
@@ -240,9 +240,9 @@ def _hung(gradient, variable):
         return gradient + variable.zeros_like()
 
 
-def _head_gradients(heads, head_grads) -> list:
+def _output_gradients(heads, head_grads) -> list:
     if head_grads is None:
-        return [_ones_for(h) for h in heads]
+        return [_ones_for(x) for x in heads]
     given = head_grads if isinstance(head_grads, (list, tuple)) else [head_grads]
     if len(given) != len(heads):
         raise ValueError(
@@ -260,11 +260,11 @@ def _head_gradients(heads, head_grads) -> list:
     return found
 
 
-def _ones_for(head):
+def _ones_for(output):
     """The gradient of what is differentiated by itself."""
-    if state.tracer is not None or head.stype != "default" or storage.is_meta(head._data):
-        return head.ones_like()
-    return head._new(kernels.shape.ones_of(storage.like(head._data)), head._ctx)
+    if state.tracer is not None or output.stype != "default" or storage.is_meta(output._data):
+        return output.ones_like()
+    return output._new(kernels.shape.ones_of(storage.like(output._data)), output._ctx)
 
 
 class Function:
@@ -314,11 +314,11 @@ class Function:
 def _attach_function(function: Function, inputs: Sequence, outputs: Sequence) -> None:
     """Puts one application of a user's `Function` on the tape."""
     op = Operator("_Function", lambda *data: None)
-    op.count_heads = True
+    op.several_outputs = True
 
-    def rule(heads):
+    def rule(dys):
         with pause(train_mode=state.training):
-            grads = function.backward(*heads)
+            grads = function.backward(*dys)
         return as_list(grads)
 
     op.user_rule = rule

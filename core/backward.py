@@ -1,4 +1,4 @@
-"""The backward pass: walks the tape from the heads, calls the gradient rules of the operator table and lets go of what
+"""The backward pass: walks the tape from the outputs, calls the gradient rules of the operator table and lets go of what
 a node kept as soon as it is used.
 """
 
@@ -19,9 +19,16 @@ ZERO = object()  # the gradient of an output of a compiled block that was read w
 
 
 def run(
-    heads, head_grads, retain_graph, train_mode, create_graph, wanted=(), stop=False, store: list[Leaf] | None = None
+    outputs,
+    output_grads,
+    retain_graph,
+    train_mode,
+    create_graph,
+    wanted=(),
+    stop=False,
+    store: list[Leaf] | None = None,
 ) -> Sums:
-    """Walks the tape from `heads`, whose gradients are `head_grads`, and gives the adjoints that it met.
+    """Walks the tape from `outputs`, whose gradients are `output_grads`, and gives the adjoints that it met.
 
     retain_graph: nodes keep what they saved, for another walk. train_mode: the mode in which rules run. create_graph:
     rules are recorded, so that their results differentiate again. wanted: entries of the tape whose adjoints are asked
@@ -30,11 +37,11 @@ def run(
     """
     sums = Sums()
     targets = {place(e) for e in wanted} if wanted else ()
-    roots, given = [], {}  # of an array that is a head twice, the last gradient counts, as in MXNet
-    for head, g in zip(heads, head_grads, strict=True):
-        entry = head._entry
+    roots, given = [], {}  # of an output that is given twice, the last gradient counts, as in MXNet
+    for output, g in zip(outputs, output_grads, strict=True):
+        entry = output._entry
         if entry is None:
-            entry = getattr(head, "_aside", None)
+            entry = getattr(output, "_aside", None)
         if entry is None:
             raise MXNetError(
                 "cannot differentiate: this array is not in a recorded computation. Compute it inside autograd.record() "
@@ -62,17 +69,17 @@ def run(
             if not of_users:
                 _release_gradients(sums.reached.values(), given, store)
         for node in nodes:
-            heads_of = sums.nodes.pop(id(node), None)
+            dys = sums.nodes.pop(id(node), None)
             stepped = False  # whether only its states are to move
             # Behind a piecewise constant operator a gradient is zero, not absent.
-            if heads_of is None and (node.starts or (node.moves and not targets)):
-                heads_of, stepped = [None] * len(node.outputs), not node.starts
-            if heads_of is not None and not (targets and _note(sums, node, heads_of, targets) and stop):
+            if dys is None and (node.starts or (node.moves and not targets)):
+                dys, stepped = [None] * len(node.outputs), not node.starts
+            if dys is not None and not (targets and _note(sums, node, dys, targets) and stop):
                 if type(node) is Application:
-                    grads = _apply_rule(node, heads_of, stepped)
+                    grads = _apply_rule(node, dys, stepped)
                 else:
-                    heads_of = [ZERO if h is None and (id(node), k) in read else h for k, h in enumerate(heads_of)]
-                    grads = node.apply_rule(heads_of, retain_graph, _Early(node, sums, () if stepped else alone))
+                    dys = [ZERO if h is None and (id(node), k) in read else h for k, h in enumerate(dys)]
+                    grads = node.apply_rule(dys, retain_graph, _Early(node, sums, () if stepped else alone))
                 if stepped:
                     grads = ()
                 if not retain_graph:
@@ -85,7 +92,7 @@ def run(
     return sums
 
 
-def gradients_through(expression, inputs, heads, needs) -> list:
+def gradients_through(expression, inputs, dys, needs) -> list:
     """Gradients of `expression(*inputs)` with respect to those inputs that `needs` marks.
 
     Inputs enter through an identity on the tape, at which the walk stops, so that with create_graph the result
@@ -97,7 +104,7 @@ def gradients_through(expression, inputs, heads, needs) -> list:
         outputs = expression(*bridged)
     outputs = as_list(outputs)
     wanted = [x._entry for x, need in zip(bridged, needs, strict=True) if need]
-    sums = run(outputs, heads[: len(outputs)], True, state.training, recording, wanted, stop=True)
+    sums = run(outputs, dys[: len(outputs)], True, state.training, recording, wanted, stop=True)
     return [sums.wanted.get(place(x._entry)) if need else None for x, need in zip(bridged, needs, strict=True)]
 
 
@@ -116,7 +123,7 @@ class Sums:
     def __init__(self):
         self.nodes: dict[int, list] = {}
         self.leaves: dict[int, tuple] = {}
-        self.reached: dict[int, Leaf] = {}  # every marked array that the heads depend on
+        self.reached: dict[int, Leaf] = {}  # every marked array that the outputs depend on
         self.wanted: dict[tuple, object] = {}
         self.hooks: dict = {}  # of marked arrays, in the order in which they are met
 
@@ -170,27 +177,27 @@ def order(roots, reached: dict) -> list[Application]:
     return found
 
 
-def _note(sums: Sums, node: Application, heads: list, targets: set) -> bool:
+def _note(sums: Sums, node: Application, dys: list, targets: set) -> bool:
     """Keeps the gradients of a node's outputs that the caller asked for; whether it asked for any."""
-    asked = [k for k in range(len(heads)) if (id(node), k) in targets]
+    asked = [k for k in range(len(dys)) if (id(node), k) in targets]
     for k in asked:
-        if heads[k] is not None:
-            sums.wanted[id(node), k] = heads[k]
+        if dys[k] is not None:
+            sums.wanted[id(node), k] = dys[k]
     return bool(asked)
 
 
-def _outputs_read(nodes: Sequence[Application], compiled: Sequence[Application], heads) -> set[tuple]:
-    """Outputs, by their places, that heads depend on, of compiled blocks in which gradients may start."""
+def _outputs_read(nodes: Sequence[Application], compiled: Sequence[Application], given) -> set[tuple]:
+    """Outputs, by their places, of compiled blocks in which gradients may start, that those in `given` depend on."""
     if not any([node.starts for node in compiled]):
         return set()
-    return {*heads, *(place(parent) for node in nodes for parent in node.parents if type(parent) is tuple)}
+    return {*given, *(place(parent) for node in nodes for parent in node.parents if type(parent) is tuple)}
 
 
 # ----------------------------------------------------------------------------------------------
 # The rule of one node
 
 
-def _apply_rule(node: Application, heads: list, stepped: bool = False) -> Sequence:
+def _apply_rule(node: Application, dys: list, stepped: bool = False) -> Sequence:
     """Gradients with respect to the inputs of a node; stepped: none is needed."""
     op = node.op
     if node.saved_inputs is None:
@@ -199,13 +206,13 @@ def _apply_rule(node: Application, heads: list, stepped: bool = False) -> Sequen
         )
     if op.rule is None and op.user_rule is None:  # piecewise constant
         return ()
-    if op.count_heads:  # rules of several outputs see zeros where nothing came back
-        for k in op.heads_read(len(heads)):
-            if heads[k] is None:
-                heads[k] = zeros_head(node.kind, node.outputs[k], _context(node))
+    if op.several_outputs:  # rules of several outputs see zeros where nothing came back
+        for k in op.dys_read(len(dys)):
+            if dys[k] is None:
+                dys[k] = zeros_dy(node.kind, node.outputs[k], _context(node))
     user = op.user_rule
     if user is not None:
-        return user(heads)
+        return user(dys)
     needs = []
     for parent in node.parents:
         needs.append(parent is not None and not stepped)
@@ -215,17 +222,17 @@ def _apply_rule(node: Application, heads: list, stepped: bool = False) -> Sequen
             values[i] = _restore(node, i)
         if node.saved_outputs:
             values[OUT] = _restore_output(node, 0)
-        return op.rule(heads[0], values, node.shapes, node.attrs, needs)
+        return op.rule(dys[0], values, node.shapes, node.attrs, needs)
     if op.given is None:
         op.given = _given(tuple(op.reads))
-    grads = op.given(op.rule, node, heads, needs)
+    grads = op.given(op.rule, node, dys, needs)
     return grads if type(grads) is list or isinstance(grads, (list, tuple)) else (grads,)
 
 
 # What the parameters of gradient rules stand for (see `core.ops.registry.gradient`), as source.
 _READ = {
-    "head": "heads[{i}]",
-    "heads": "heads",
+    "dy": "dys[{i}]",
+    "dys": "dys",
     "input": "_restore(node, {i}) if {i} in node.saved_inputs else None",
     "inputs": "[_restore(node, j) if j in node.saved_inputs else None for j in range({i}, len(node.parents))]",
     "out": "_restore_output(node, {i})",
@@ -240,10 +247,10 @@ _READ = {
 
 @functools.cache
 def _given(reads: tuple[tuple[str, int], ...]) -> Callable:
-    """The function of (rule, node, heads, needs) that calls the rule with what it reads."""
+    """The function of (rule, node, dys, needs) that calls the rule with what it reads."""
     read = ", ".join(_READ[kind].format(i=i) for kind, i in reads)
     scope = {f.__name__: f for f in (_restore, _restore_output, _shape, SimpleNamespace)}
-    return eval(f"lambda rule, node, heads, needs: rule({read})", scope)
+    return eval(f"lambda rule, node, dys, needs: rule({read})", scope)
 
 
 def _shape(node: Application, i: int) -> tuple | None:
@@ -251,7 +258,7 @@ def _shape(node: Application, i: int) -> tuple | None:
     return None if shape is None else tuple(shape)
 
 
-def zeros_head(kind: type, description: tuple, ctx):
+def zeros_dy(kind: type, description: tuple, ctx):
     """Zeros in the place of a gradient that did not come, as `storage.like` describes them."""
     if state.tracer is not None:
         return state.tracer.zeros(kind, description)
@@ -325,7 +332,7 @@ def _release_gradients(leaves: Collection[Leaf], given: dict[tuple, tuple], rele
     """Has gradients that are to be overwritten give their memory back; their marked arrays are put into `released`.
 
     Trainers and parameters hold those, whose values nobody asks for until the pass is over: hooks, which might, keep
-    them, and so does a head that they are (`given`: (entry, gradient) of each head).
+    them, and so does an output gradient that they are (`given`: (entry, gradient) of each output).
     """
     large = []
     for leaf in leaves:
@@ -335,9 +342,9 @@ def _release_gradients(leaves: Collection[Leaf], given: dict[tuple, tuple], rele
                 large.append(leaf)
     if not large or len({id(leaf.grad) for leaf in leaves}) < len(leaves):  # two write to one
         return
-    heads = {id(g._data) for _, g in given.values() if g.stype == "default"}
+    dys = {id(g._data) for _, g in given.values() if g.stype == "default"}
     for leaf in large:
-        if id(leaf.grad._data) not in heads:
+        if id(leaf.grad._data) not in dys:
             leaf.released = storage.release(leaf.grad)
             if leaf.released is not None:
                 released.append(leaf)

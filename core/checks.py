@@ -95,9 +95,9 @@ def _called(op: Operator) -> str:
     return op.name if op.derivative_of is None else f"the gradient of {op.derivative_of.name}"
 
 
-def _checked_rule(rule: Callable, node, heads: list, stepped: bool = False) -> Sequence:
-    finite = all(_first_bad(head._data) is None for head in heads if hasattr(head, "_data"))
-    grads = rule(node, heads, stepped)
+def _checked_rule(rule: Callable, node, dys: list, stepped: bool = False) -> Sequence:
+    finite = all(_first_bad(dy._data) is None for dy in dys if hasattr(dy, "_data"))
+    grads = rule(node, dys, stepped)
     for grad in grads:
         if finite and hasattr(grad, "_data"):
             _check_result(f"the gradient of {node.op.name}", grad._data)

@@ -188,13 +188,13 @@ class _Application(autograd.Function):
         self._inputs, self._outputs, self._aux = inputs, outputs, aux
         return outputs if len(outputs) > 1 else outputs[0]
 
-    def backward(self, *heads):
-        stypes = [[x.stype for x in arrays] for arrays in (heads, self._inputs, self._outputs, self._inputs, self._aux)]
+    def backward(self, *dys):
+        stypes = [[x.stype for x in arrays] for arrays in (dys, self._inputs, self._outputs, self._inputs, self._aux)]
         stypes = self._prop.infer_storage_type_backward(*stypes)[3]
         kind = next((type(x) for x in self._inputs if x.stype == "default"), NDArray)
         grads = [_zeros(kind, x.shape, x.dtype, s, x.context) for x, s in zip(self._inputs, stypes, strict=True)]
         requests = ["write"] * len(grads)
-        self._run(self._op.backward, requests, list(heads), self._inputs, self._outputs, grads, self._aux)
+        self._run(self._op.backward, requests, list(dys), self._inputs, self._outputs, grads, self._aux)
         return [*grads, *[None] * len(self._aux)]
 
     def _run(self, method, *arguments) -> None:

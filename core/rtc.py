@@ -19,8 +19,8 @@ From then on there are `mx.nd.leaky(x, slope=0.2)`, `mx.sym.leaky` and `F.leaky`
 gradient is optional, and made of other operators or of another kernel:
 
     @mx.rtc.gradient(leaky)
-    def rule(head, x, attrs):
-        return [mx.nd.where(x > 0, head, head * attrs.slope)]
+    def rule(dy, x, attrs):
+        return [mx.nd.where(x > 0, dy, dy * attrs.slope)]
 
 On a GPU the kernel is compiled. On a CPU it runs, slowly, in Triton's interpreter, when TRITON_INTERPRET=1 is in the
 environment before Triton is imported; otherwise the call raises MXNetError.

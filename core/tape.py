@@ -127,7 +127,7 @@ def attach(op: Operator, attrs: dict, inputs: Sequence, outputs: Sequence, reser
     for x in inputs:  # a loop: in Python 3.11 a comprehension is a call
         shapes.append(None if x is None else x._data.shape)
     node.kinds = [None if x is None else x.dtype for x in inputs] if wants_kinds else None
-    node.outputs = [storage.like(o._data) for o in outputs] if op.count_heads else [None] * len(outputs)
+    node.outputs = [storage.like(o._data) for o in outputs] if op.several_outputs else [None] * len(outputs)
     node.saved_inputs, node.saved_outputs, elsewhere = {}, {}, storage.writable_elsewhere
     for i in kept_inputs:
         x, entry = inputs[i], parents[i]
@@ -148,7 +148,7 @@ def attach_rule(op: Operator, attrs: dict, inputs: Sequence, output, rule: Calla
     """Puts one application on the tape whose gradients `rule(output gradient)` gives: it has what it reads."""
     node = Application()
     node.op = copy.copy(op)
-    node.op.rule, node.op.reads, node.op.given, node.op.formula = rule, [("head", 0)], None, None
+    node.op.rule, node.op.reads, node.op.given, node.op.formula = rule, [("dy", 0)], None, None
     node.attrs, node.kind, node.reserve, node.kinds = attrs, type(inputs[0])._dense_kind, None, None
     node.parents = [x._entry for x in inputs]
     node.shapes, node.outputs = [x.shape for x in inputs], [None]

@@ -91,13 +91,13 @@ class Quantizer:
     """Goes over a symbol once, from its inputs on, and makes each value as numbers, as codes, or as both on demand."""
 
     def __init__(self, symbol: Symbol, excluded: frozenset[str], dtype: str, by_channel: bool):
-        self.heads, self.excluded, self.dtype, self.by_channel = symbol._entries, excluded, dtype, by_channel
-        self.nodes = order(self.heads)
+        self.outputs, self.excluded, self.dtype, self.by_channel = symbol._entries, excluded, dtype, by_channel
+        self.nodes = order(self.outputs)
         self.readers: dict[Value, list[Node | None]] = {}
         for node in self.nodes:
             for v in node.given:
                 self.readers.setdefault(v, []).append(node)
-        for v in self.heads:
+        for v in self.outputs:
             self.readers.setdefault(v, []).append(None)
         self.numbers: dict[Value, Value] = {}
         self.codes: dict[Value, list[Value]] = {}  # codes, and the two ends of their range
@@ -112,7 +112,7 @@ class Quantizer:
                 make(chain)
             elif node not in inside:
                 self._other(node)
-        return Symbol([self._as_numbers(v) for v in self.heads])
+        return Symbol([self._as_numbers(v) for v in self.outputs])
 
     def _chains(self) -> dict[Node, list[Node]]:
         """By its last node: a layer with weights, and what can be one node with it."""

@@ -19,7 +19,7 @@ The stages of compiling a block, one module each:
 The representation (`ir`) is small, and symbols and files that were read are made of it, too (`core.symbol`):
 
 - `Value`: an array of known shape and dtype. It has a `role`: an INPUT of the call, a HELD array of the block (a
-  parameter or a constant, read anew at each call: `Graph.arrays` are the arrays themselves), a HEAD gradient, or the
+  parameter or a constant, read anew at each call: `Graph.arrays` are the arrays themselves), an output gradient, or the
   output of a NODE. `meta` is a tensor without memory of its shape, dtype and strides, on which forward rules can be run
   to infer more. A `Variable` is one with a name, of symbols, whose values have no `meta`.
 - `Node`: an operator of the table, typed attributes, input values, output values. Random operators have a `Draw` as

@@ -153,18 +153,18 @@ class Captured:
         self._lent = weakref.ref(saved)
         return tuple(results), saved
 
-    def backward(self, saved: list, heads: list, keys: list[int], found: list, store: Callable) -> None:
+    def backward(self, saved: list, dys: list, keys: list[int], found: list, store: Callable) -> None:
         """The function of the backward part, of which a replay reads what the last replay of the forward part left.
 
         store.target(k) may name a tensor that the k-th gradient can be written to at once.
         """
         shapes = saved.shapes if type(saved) is Saved and not self.reason else None
         if shapes is None:
-            self._run_backward(saved, heads, keys, found, store)
+            self._run_backward(saved, dys, keys, found, store)
         else:
             shapes.backward_calls += 1
             with _budget.lock:
-                self._backward(shapes, saved, heads, keys, found, store)
+                self._backward(shapes, saved, dys, keys, found, store)
         if type(saved) is Saved:
             saved.back = True
 
@@ -218,7 +218,7 @@ class Captured:
         forward = shapes.forward
         return self._capture(shapes, forward, lambda: forward.compute(self._held, self._prepared))
 
-    def _backward(self, shapes: _Shapes, saved: Saved, heads: list, keys: list, found: list, store: Callable) -> None:
+    def _backward(self, shapes: _Shapes, saved: Saved, dys: list, keys: list, found: list, store: Callable) -> None:
         """The backward part for shapes that are counted, kernel by kernel or as a replay."""
         if shapes.gradients is None:
             shapes.gradients, shapes.stored = [None] * len(found), []
@@ -228,30 +228,30 @@ class Captured:
                 shapes.stored.append(k)
                 store(k)
 
-            self._run_backward(saved, heads, keys, found, note)
+            self._run_backward(saved, dys, keys, found, note)
             for k, gradient in enumerate(found):
                 if gradient is not None:
                     shapes.gradients[k] = storage.layout(storage.dense(gradient))
             return
         rehearsal = shapes.backward is None
         if rehearsal:
-            shapes.backward = _Backward(self._run_backward, heads, keys, shapes.gradients, self._ctx)
+            shapes.backward = _Backward(self._run_backward, dys, keys, shapes.gradients, self._ctx)
         backward = shapes.backward
         if not rehearsal and (saved.forward is None or saved.forward is not shapes.forward):
-            self._run_backward(saved, heads, keys, found, store)
+            self._run_backward(saved, dys, keys, found, store)
             return
         kept, gradients = shapes.forward.kept if shapes.forward else [], backward.places(store)
-        sources = backward.set(keys, heads, gradients)
+        sources = backward.set(keys, dys, gradients)
         if rehearsal:
             backward.compute(saved)
         elif backward.replay is None and not self._capture(shapes, backward, lambda: backward.compute([*kept])):
-            self._run_backward(saved, heads, keys, found, store)
+            self._run_backward(saved, dys, keys, found, store)
             return
         else:
             backward.replay()
         del sources
         saved.clear()
-        heads.clear()
+        dys.clear()
         for k in range(len(found)):
             found[k], gradients[k] = gradients[k], None
         for k in shapes.stored:

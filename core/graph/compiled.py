@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 
 from core import autograd, heap, kernels, operand_errors, random_keys, storage
-from core.backward import ZERO, gradients_through, is_remade, remade, zeros_head
+from core.backward import ZERO, gradients_through, is_remade, remade, zeros_dy
 from core.base import MXNetError
 from core.context import current_context
 from core.dtypes import dtype_name
@@ -302,7 +302,7 @@ class Plan:
         self.forward = forward_part(graph, self._sharing)
         self.training = state.training
         ctx = next((v.ctx for v in (*graph.outputs, *graph.inputs)), None) or current_context()
-        self.backward = backward_part(graph, self._sharing) if graph.heads else None
+        self.backward = backward_part(graph, self._sharing) if graph.dys else None
         promised = bool(flags and flags.get("static_alloc") and flags.get("static_shape"))
         self.captured = captured = None
         if considered(graph):
@@ -316,8 +316,8 @@ class Plan:
         self._template = traced.template
         self._plain = self._template if type(self._template) is Slot and not self._template.same else None
         self.tracked = [(v.role == INPUT, v.index) for v in graph.tracked]
-        self._heads = [head.index for head in graph.heads]
-        self._aside = sorted({*range(len(graph.outputs))} - {*self._heads})  # no gradient comes in there
+        self._dys = [dy.index for dy in graph.dys]
+        self._aside = sorted({*range(len(graph.outputs))} - {*self._dys})  # no gradient comes in there
         self._run_backward = None
         if self.backward is not None:
             self._run_backward = storage.on_device(ctx, captured.backward if captured else self.backward.run)
@@ -346,7 +346,7 @@ class Plan:
             outputs[k]._data = storage.lazy_clone(outputs[k]._data)
         if self.backward is not None and state.recording:
             node = _Call(self, leaves, outputs, saved, keys)
-            for k in self._heads:
+            for k in self._dys:
                 outputs[k]._entry = (node, k)
             for k in self._aside:
                 outputs[k]._aside = (node, k)
@@ -372,17 +372,17 @@ class Plan:
         """Lets go of what the early part gave; the next call makes it anew."""
         self._ready = ()
 
-    def gradients(self, saved: list, heads: list, keys: list[int], retain: bool, found: list, store: Callable) -> None:
+    def gradients(self, saved: list, dys: list, keys: list[int], retain: bool, found: list, store: Callable) -> None:
         """Runs the backward part; what is saved stays as it is where the tape is to be retained.
 
         found: gets the gradients; store(k): called as soon as the k-th is there, may take it out."""
         keys = [*keys, *(random_keys.next_key(d.ctx) for d in self.backward.draws)]
         if not retain:
-            self._run_backward(saved, heads, keys, found, store)
+            self._run_backward(saved, dys, keys, found, store)
             return
         if self._retaining is None:
             self._retaining = backward_part(self.graph, self._sharing, retain=True)
-        storage.on_device(self._ctx, self._retaining.run)(list(saved), heads, keys, found, store)
+        storage.on_device(self._ctx, self._retaining.run)(list(saved), dys, keys, found, store)
 
     def source_of(self, k: int, leaves: list[NDArray]) -> NDArray:
         """The array from outside that output `k` is."""
@@ -441,11 +441,11 @@ class _Call(autograd.Application):
     def moves(self) -> bool:
         return self._plan.moves
 
-    def apply_rule(self, heads: list, retain: bool, finish: Callable) -> list:
+    def apply_rule(self, dys: list, retain: bool, finish: Callable) -> list:
         """Gradients with respect to the parents, None for those that are stored or zero; called by the tape.
 
         finish(k, take): stores `take(k)`, the gradient of the k-th parent, if that is the whole of it; finish.target(k)
-        is the tensor that it may be written to before, or None. `heads` are let go.
+        is the tensor that it may be written to before, or None. `dys` are let go.
         """
         plan, saved = self._plan, self.saved_inputs
         if saved is None:
@@ -459,14 +459,14 @@ class _Call(autograd.Application):
                     "value is needed for the gradient; write to a copy, or outside of record() after backward()"
                 )
         # What leads to outputs that nobody read starts nothing.
-        came = [k for k in plan._heads if heads[k] is not None] if plan.starts else plan._heads
+        came = [k for k in plan._dys if dys[k] is not None] if plan.starts else plan._dys
         lengths = plan.lengths(saved)
         given = [
-            zeros_head(v.kind, _zeros_like(v, lengths), v.ctx) if any(heads[k] is x for x in (None, ZERO)) else heads[k]
-            for k, v in zip(plan._heads, plan.graph.heads)
+            zeros_dy(v.kind, _zeros_like(v, lengths), v.ctx) if any(dys[k] is x for x in (None, ZERO)) else dys[k]
+            for k, v in zip(plan._dys, plan.graph.dys)
             if k in came
         ]
-        if len(came) < len(plan._heads) or state.recording or state.tracer is not None:
+        if len(came) < len(plan._dys) or state.recording or state.tracer is not None:
             inputs, expression = plan.again(self._leaves, self._keys, came, lengths)
             with autograd.Scope(None, plan.training):
                 return gradients_through(expression, inputs, given, [p is not None for p in self.parents])
@@ -479,7 +479,7 @@ class _Call(autograd.Application):
 
         tensors = [h._data for h in given]
         del given
-        heads.clear()
+        dys.clear()
         for k, parameter in self._remade.items():
             saved[k] = remade(parameter)._data
         plan.gradients(saved, tensors, self._keys, retain, found, _Store(finish, array))

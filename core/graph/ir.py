@@ -12,7 +12,7 @@ from core import storage
 from core.extents import Space, hint, is_symbolic
 from core.ops.registry import Operator
 
-INPUT, HELD, HEAD, NODE, VARIABLE = "input", "held", "head", "node", "variable"
+INPUT, HELD, OUTPUT_GRADIENT, NODE, VARIABLE = "input", "held", "dy", "node", "variable"
 
 
 class Draw(int):
@@ -31,7 +31,7 @@ class Value:
     """What flows between nodes: an array of known shape and dtype, or (`opaque`) what a kernel keeps for its gradient.
 
     source: the node that makes it (its `index`-th output), None for what comes from outside; then `role` says from
-    where: an input of the call, an array that the block holds (a parameter, a constant), a head gradient, a variable.
+    where: an input of the call, an array that the block holds (a parameter, a constant), an output gradient, a variable.
     meta: a tensor without memory that has its shape, dtype and strides, None where these are not known.
     """
 
@@ -169,8 +169,8 @@ class Node:
 class Graph:
     """A traced computation: forward nodes, and behind them those of the backward pass where gradients are wanted.
 
-    inputs, held, heads: values from outside; `arrays` are what `held` stands for, read anew at each call; those of them
-    that are `parameters` change from call to call. outputs: what the forward part gives. tracked: those inputs and held
+    inputs, held, dys (output gradients): values from outside; `arrays` are what `held` stands for, read anew at each call;
+    those of them that are `parameters` change from call to call. outputs: what the forward part gives. tracked: those inputs and held
     values that gradients are wanted for; gradients: theirs, None where zero. writes: (value from outside, value to
     store in its memory after the forward part). draws: one per random key, in order. space: of a graph for a class of
     shapes, the symbols in its extents and what was presumed of them; each is the length of the `lengths` (input, axis).
@@ -181,7 +181,7 @@ class Graph:
         self.held: list[Value] = []
         self.arrays: list = []
         self.parameters: set[Value] = set()
-        self.heads: list[Value] = []
+        self.dys: list[Value] = []
         self.nodes: list[Node] = []
         self.outputs: list[Value] = []
         self.tracked: list[Value] = []
@@ -224,14 +224,14 @@ class Graph:
 
     def saved(self) -> list[Value]:
         """Values that the backward part reads and the forward part makes or is given, in a fixed order."""
-        heads = set(self.heads)
+        dys = set(self.dys)
         made: set[Value] = set()
         found: dict[Value, None] = {}
         for node in self.nodes:
             if node.backward:
-                found.update((v, None) for v in node.reads() if v not in made and v not in heads)
+                found.update((v, None) for v in node.reads() if v not in made and v not in dys)
                 made.update(node.outputs)
-        found.update((v, None) for v in self.gradients if v is not None and v not in made and v not in heads)
+        found.update((v, None) for v in self.gradients if v is not None and v not in made and v not in dys)
         return list(found)
 
     def results(self) -> set[Value]:

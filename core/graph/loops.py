@@ -62,23 +62,23 @@ class Body:
 
     def backward(self, tensors: Sequence, kept: list, lengths: tuple) -> tuple:
         """Gradients of what is `tracked`; tensors: gradients of the results, and then what `forward` got."""
-        heads, given = tensors[: self.results], tensors[self.results :]
+        dys, given = tensors[: self.results], tensors[self.results :]
         values = [*self.graph.inputs, *self.graph.held]
         if storage.is_meta(tensors[0]):
             return tuple(storage.meta(given[k].shape, values[k].dtype) for k in self.tracked)
         count = len(self.outputs)
         ahead: dict = {}  # gradients of what a step gives, by output
-        for k, head in zip(self.states, heads[count:], strict=True):
-            ahead[k] = _sum(ahead.get(k), head)
+        for k, dy in zip(self.states, dys[count:], strict=True):
+            ahead[k] = _sum(ahead.get(k), dy)
         sums: dict[int, object] = {}
         rows: dict[int, list] = {k: [] for k in self.tracked if k < self.data}
         for i in reversed(range(len(kept))):
-            for k, head in zip(self.outputs, heads[:count], strict=True):
-                ahead[k] = _sum(ahead.get(k), head[i])
-            found, ahead = self.step_back(ahead, kept[i], lengths, heads[0].device), {}
+            for k, dy in zip(self.outputs, dys[:count], strict=True):
+                ahead[k] = _sum(ahead.get(k), dy[i])
+            found, ahead = self.step_back(ahead, kept[i], lengths, dys[0].device), {}
             for k, g in zip(self.tracked, found, strict=True):
                 if k < self.data:
-                    rows[k].append(self._zeros(values[k], lengths, heads[0].device) if g is None else g)
+                    rows[k].append(self._zeros(values[k], lengths, dys[0].device) if g is None else g)
                 elif k >= len(self.graph.inputs):
                     sums[k] = _sum(sums.get(k), g)
                 else:
@@ -86,20 +86,20 @@ class Body:
         sums.update((k, ahead.get(self.states[k - self.data])) for k in self.tracked if self._is_state(k))
         sums.update((k, TABLE["stack"].forward(*parts[::-1], axis=0)) for k, parts in rows.items())
         return tuple(
-            self._zeros(values[k], lengths, heads[0].device) if sums.get(k) is None else sums[k] for k in self.tracked
+            self._zeros(values[k], lengths, dys[0].device) if sums.get(k) is None else sums[k] for k in self.tracked
         )
 
     def step_back(self, ahead: dict, kept: tuple, lengths: tuple, device) -> list:
         """Gradients of what is `tracked`, None for zero, from those of a step's outputs by their numbers."""
         saved, keys = kept
-        heads = [
+        dys = [
             self._zeros(v, lengths, device) if ahead.get(v.index) is None else ahead[v.index].contiguous()
-            for v in self.graph.heads
+            for v in self.graph.dys
         ]
         keys = [*keys, *(random_keys.next_key(draw.ctx) for draw in self._backward.draws)]
         found: list = [None] * len(self.tracked)
-        if heads:
-            self._backward.run(list(saved), heads, keys, found, lambda k: None)
+        if dys:
+            self._backward.run(list(saved), dys, keys, found, lambda k: None)
         return found
 
     def replay(self, arrays: Sequence[NDArray], lengths: tuple) -> list[NDArray]:
@@ -207,19 +207,19 @@ class Branch:
 
     def backward(self, tensors: Sequence, kept: list, lengths: tuple) -> tuple:
         """Gradients of what both bodies read, zeros for the one that was not run."""
-        heads, given = tensors[: self.results], tensors[self.results :]
+        dys, given = tensors[: self.results], tensors[self.results :]
         made = [storage.meta(given[k].shape, storage.NAMES[given[k].dtype]) for k in self.tracked]
         if storage.is_meta(tensors[0]):
             return tuple(made)
         body, _ = self._chosen(kept[0], given)
         ahead: dict = {}
-        for k, head in zip(body.outputs, heads, strict=True):
-            ahead[k] = _sum(ahead.get(k), head)
-        found = body.step_back(ahead, kept[1], lengths, heads[0].device)
+        for k, dy in zip(body.outputs, dys, strict=True):
+            ahead[k] = _sum(ahead.get(k), dy)
+        found = body.step_back(ahead, kept[1], lengths, dys[0].device)
         nothing = [None] * (len(self.tracked) - len(found))
         found = [*found, *nothing] if kept[0] else [*nothing, *found]
         return tuple(
-            kernels.shape.zeros_of((x.shape, x.dtype, heads[0].device)) if g is None else g for g, x in zip(found, made)
+            kernels.shape.zeros_of((x.shape, x.dtype, dys[0].device)) if g is None else g for g, x in zip(found, made)
         )
 
     def replay(self, arrays: Sequence[NDArray], lengths: tuple) -> list[NDArray]:

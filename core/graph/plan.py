@@ -86,7 +86,7 @@ def forward_part(graph: Graph, sharing: Sharing) -> Part:
     writer.body(nodes, [*graph.outputs, *graph.saved(), *(v for pair in graph.writes for v in pair)])
     for target, value in graph.writes:
         writer.line(f"{writer.name(target)}.copy_({writer.name(value)})")
-    lengths = f", ({', '.join(symbols)},)" if symbols and graph.heads else ""
+    lengths = f", ({', '.join(symbols)},)" if symbols and graph.dys else ""
     writer.line(f"return {writer.tuple(graph.outputs)}, [*{writer.tuple(graph.saved())}{lengths}]")
     reads = {v for node in nodes for v in node.reads()}
     places = [k for k, v in enumerate(graph.held) if v in reads]
@@ -98,25 +98,25 @@ def forward_part(graph: Graph, sharing: Sharing) -> Part:
 
 
 def backward_part(graph: Graph, sharing: Sharing, retain: bool = False) -> Part:
-    """`run(saved, heads, keys, found, store)` puts the gradients of the tracked values into `found`,
+    """`run(saved, dys, keys, found, store)` puts the gradients of the tracked values into `found`,
     where they are not zero.
 
-    keys: those of the forward part and then its own. saved, heads: lists, which it empties, so that what is read for
+    keys: those of the forward part and then its own. saved, dys: lists, which it empties, so that what is read for
     the last time is let go; it takes the memory of what is saved for its own results, unless it is to `retain` it.
     store(k): called as soon as `found[k]` is there, which nothing else holds by then.
     """
     writer = _Writer(graph, sharing, graph.saved() if retain else graph.prepared())
     if _symbols(graph):
         writer.line(f"{', '.join(_symbols(graph))}, = saved.pop()")
-    for source, values in (("saved", graph.saved()), ("heads", graph.heads)):
+    for source, values in (("saved", graph.saved()), ("dys", graph.dys)):
         writer.unpack(source, values)
         writer.line(f"{source}.clear()")
     writer.body([node for node in graph.nodes if node.backward], [], graph.gradients)
 
-    def given(saved, heads, keys, found, store):
-        return [*saved, *heads, *keys], ()
+    def given(saved, dys, keys, found, store):
+        return [*saved, *dys, *keys], ()
 
-    return Part(writer, "backward", "saved, heads, keys, found, store", [d for d in graph.draws if d.backward], given)
+    return Part(writer, "backward", "saved, dys, keys, found, store", [d for d in graph.draws if d.backward], given)
 
 
 def _symbols(graph: Graph) -> list[str]:

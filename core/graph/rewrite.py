@@ -41,7 +41,7 @@ class Walk:
     @property
     def predicts(self) -> bool:
         """Whether there is no backward part."""
-        return not self.graph.heads
+        return not self.graph.dys
 
     @cached_property
     def counts(self) -> dict[Value, int]:
@@ -166,4 +166,4 @@ def adding(like: Value) -> tuple[list[Node], Callable[..., Value]]:
 
 def predicts(graph: Graph) -> bool:
     """Whether a graph has no backward part."""
-    return not graph.heads
+    return not graph.dys

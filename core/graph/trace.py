@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from core import autograd, backward, dispatch, storage, symbolic
 from core.base import MXNetError
 from core.extents import symbols_in
-from core.graph.ir import HEAD, HELD, INPUT, NODE, Draw, Graph, Node, Value
+from core.graph.ir import HELD, INPUT, NODE, OUTPUT_GRADIENT, Draw, Graph, Node, Value
 from core.graph.loops import Body, Branch, While
 from core.graph.replay import give_values
 from core.graph.views import Views, replaced
@@ -302,19 +302,19 @@ class Tracer:
                 self.graph.writes.append((origin, value))
 
     def differentiate(self) -> None:
-        """Adds the backward part, for one head gradient per output that autograd tracks."""
+        """Adds the backward part, for one output gradient per output that autograd tracks."""
         graph, self._backward = self.graph, True
-        heads, outputs = [], []
+        dys, outputs = [], []
         for k, proxy in self._outputs.values():
             if type(proxy._entry) is not tuple:
                 continue
-            head = type(proxy)._wrap(storage.meta_like(proxy._data), proxy._ctx)
-            entry = Value(head._data, head._ctx, type(head), HEAD, k)
-            self._values[id(head._data)] = entry
-            graph.heads.append(entry)
-            heads.append(head)
+            dy = type(proxy)._wrap(storage.meta_like(proxy._data), proxy._ctx)
+            entry = Value(dy._data, dy._ctx, type(dy), OUTPUT_GRADIENT, k)
+            self._values[id(dy._data)] = entry
+            graph.dys.append(entry)
+            dys.append(dy)
             outputs.append(proxy)
-        sums = backward.run(outputs, heads, False, True, create_graph=False)
+        sums = backward.run(outputs, dys, False, True, create_graph=False)
         for proxy, origin in self._entered:
             leaf = self._leaves.get(id(proxy))
             if leaf is not None and id(leaf) in sums.reached:

@@ -37,7 +37,7 @@ def _dot(inputs: list[SparseArray], attrs: Attrs) -> Value | None:
     product, back = (_transposed_product, _product) if attrs["transpose_a"] else (_product, _transposed_product)
     return _recorded(
         TABLE["dot"], attrs, inputs, lambda: product(lhs, rhs),
-        lambda head: [None, back(lhs, head)], lambda head: [None, F.dot(lhs, head, transpose_a=not attrs["transpose_a"])],
+        lambda dy: [None, back(lhs, dy)], lambda dy: [None, F.dot(lhs, dy, transpose_a=not attrs["transpose_a"])],
     )  # fmt: skip
 
 
@@ -51,28 +51,28 @@ def _embedding(inputs: list[SparseArray], attrs: Attrs) -> Value | None:
     return _recorded(
         TABLE["Embedding"], attrs, inputs,
         lambda: rows_of(weight, cast(Array, F.clip(data, a_min=0, a_max=shape[0] - 1))),
-        lambda head: [None, lookup_gradient(head, data, shape)],
-        lambda head: [None, F._embedding_grad(head, data, shape=shape)],
+        lambda dy: [None, lookup_gradient(dy, data, shape)],
+        lambda dy: [None, F._embedding_grad(dy, data, shape=shape)],
     )  # fmt: skip
 
 
-def lookup_gradient(head: Array, data: Array, shape: tuple[int, ...]) -> Value:
+def lookup_gradient(dy: Array, data: Array, shape: tuple[int, ...]) -> Value:
     """The gradient of a lookup of rows by number (`Embedding`) with respect to the array of this shape.
 
     Row-sparse with the rows that `data` names; dense where a graph is traced or recorded, which has no sparse
     values.
     """
-    kind: Any = type(head)
+    kind: Any = type(dy)
     if is_recording() or state.tracer is not None or kind is not NDArray:
-        return F._embedding_grad(head, data, shape=shape)
+        return F._embedding_grad(dy, data, shape=shape)
     named = on_host(data).astype(np.int64)
     stored = distinct(named)
     if stored.size and (stored[0] < 0 or stored[-1] >= shape[0]):
         named = named.clip(0, shape[0] - 1)
         stored = distinct(named)
-    where = own_index(stored.searchsorted(named), head._ctx)
-    rows = kernels.index.embedding_grad(head._data, where._data, (len(stored), *shape[1:]))
-    return _by_rows((wrap(rows, head._ctx), own_index(stored, head._ctx)), shape, head._ctx)
+    where = own_index(stored.searchsorted(named), dy._ctx)
+    rows = kernels.index.embedding_grad(dy._data, where._data, (len(stored), *shape[1:]))
+    return _by_rows((wrap(rows, dy._ctx), own_index(stored, dy._ctx)), shape, dy._ctx)
 
 
 def keep_zeros(op: Operator, array_: SparseArray, attrs: Attrs) -> Value:
@@ -84,20 +84,20 @@ def keep_zeros(op: Operator, array_: SparseArray, attrs: Attrs) -> Value:
     def on_values(values: Array) -> Any:
         return dispatch.launch(op, [values], attrs, NDArray)
 
-    def gradient(head: SparseArray) -> Gradients:
-        if head.stype == array_.stype == "row_sparse":
-            found = _gradient_at(on_values, rows_of(array_, head.indices), head.data)
-            return [_by_rows((found, head.indices), head.shape, head._ctx)]
-        return dense_gradient(head)
+    def gradient(dy: SparseArray) -> Gradients:
+        if dy.stype == array_.stype == "row_sparse":
+            found = _gradient_at(on_values, rows_of(array_, dy.indices), dy.data)
+            return [_by_rows((found, dy.indices), dy.shape, dy._ctx)]
+        return dense_gradient(dy)
 
-    def dense_gradient(head: SparseArray) -> Gradients:
-        return [_gradient_at(on_values, array_.tostype("default"), head.tostype("default"))]
+    def dense_gradient(dy: SparseArray) -> Gradients:
+        return [_gradient_at(on_values, array_.tostype("default"), dy.tostype("default"))]
 
     return _recorded(op, attrs, [array_], lambda: array_._with(on_values(array_.data)), gradient, dense_gradient)
 
 
-def _gradient_at(function: Callable[[Array], Any], x: Value, head: Array) -> Any:
-    return gradients_through(function, [x], [head], [True])[0]
+def _gradient_at(function: Callable[[Array], Any], x: Value, dy: Array) -> Any:
+    return gradients_through(function, [x], [dy], [True])[0]
 
 
 def _recorded(
@@ -108,7 +108,7 @@ def _recorded(
     with pause():
         result = compute()
     if recorded:
-        attach_rule(op, attrs, inputs, result, lambda head: dense_rule(head) if is_recording() else rule(head))
+        attach_rule(op, attrs, inputs, result, lambda dy: dense_rule(dy) if is_recording() else rule(dy))
     return result
 
 

@@ -38,10 +38,10 @@ def _expect_heads(query: Tensor, key: Tensor, value: Tensor, length: Tensor | No
 
 @gradient(attention)
 def _attention_gradient(
-    head: Value, query: Value, key_: Value, value: Value, length: Value, out: Value, out1: Value, attrs: Namespace
+    dy: Value, query: Value, key_: Value, value: Value, length: Value, out: Value, out1: Value, attrs: Namespace
 ) -> Gradients:
     grads = F._attention_grad(
-        head, query, key_, value, out, out1, length, scale=attrs.scale, causal=attrs.causal, dropout=attrs.dropout,
+        dy, query, key_, value, out, out1, length, scale=attrs.scale, causal=attrs.causal, dropout=attrs.dropout,
         key=attrs.key,
     )  # fmt: skip
     return [*grads, None]
@@ -58,24 +58,24 @@ def dropout_attention(
 
 @operator("_attention_grad", outputs=3, memory="new", input_dtypes={"length": "int32"})
 def _attention_grad(
-    head: Tensor, query: Tensor, key_: Tensor, value: Tensor, out: Tensor, lse: Tensor, length: Tensor | None = None, *,
+    dy: Tensor, query: Tensor, key_: Tensor, value: Tensor, out: Tensor, lse: Tensor, length: Tensor | None = None, *,
     scale: OptFloat = None, causal: Bool = False, dropout: Float = 0.0, key: int,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """Gradients of the fused attention in query, key and value."""
     scale = query.shape[-1] ** -0.5 if scale is None else scale
-    return K.attention_grad(head, query, key_, value, out, lse, scale, causal, length, dropout, key)
+    return K.attention_grad(dy, query, key_, value, out, lse, scale, causal, length, dropout, key)
 
 
 @decompose(_attention_grad)
 def _attention_grad_decompose(
-    head: Value, query: Value, key_: Value, value: Value, out: Value, lse: Value, length: Value | None = None, *,
+    dy: Value, query: Value, key_: Value, value: Value, out: Value, lse: Value, length: Value | None = None, *,
     scale: float | None, causal: bool, dropout: float, key: int,
 ) -> Sequence[Value]:  # fmt: skip
     if dropout:
         raise MXNetError("_attention has no second derivative with dropout: use predict mode, or dropout=0")
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     return gradients_through(
-        lambda q, k, v: _expression(q, k, v, length, scale, causal), [query, key_, value], [head], [True] * 3
+        lambda q, k, v: _expression(q, k, v, length, scale, causal), [query, key_, value], [dy], [True] * 3
     )
 
 

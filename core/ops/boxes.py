@@ -64,21 +64,21 @@ def _check_columns(shape: tuple[int, ...], coordinates: int, score: int, label: 
 
 
 @gradient(box_nms)
-def _box_nms_gradient(head: Value, out1: Value, data_shape: tuple[int, ...]) -> Gradients:
-    return [F._put_rows(head, out1, shape=data_shape)]
+def _box_nms_gradient(dy: Value, out1: Value, data_shape: tuple[int, ...]) -> Gradients:
+    return [F._put_rows(dy, out1, shape=data_shape)]
 
 
 @operator("_put_rows")
-def _put_rows(head: Tensor, index: Tensor, *, shape: Shape) -> Tensor:
-    """Zeros of `shape` with the head's rows written at their indices; index -1 drops a row."""
+def _put_rows(dy: Tensor, index: Tensor, *, shape: Shape) -> Tensor:
+    """Zeros of `shape` with the rows of dy written at their indices; index -1 drops a row."""
     width = shape[-1]
-    rows = K.put_rows(kernels.shape.reshape(head, (-1, width)), index.reshape(-1), math.prod(shape[:-1]))
+    rows = K.put_rows(kernels.shape.reshape(dy, (-1, width)), index.reshape(-1), math.prod(shape[:-1]))
     return kernels.shape.reshape(rows, shape)
 
 
 @gradient(_put_rows)
-def _put_rows_gradient(head1: Value, index: Value, head_shape: tuple[int, ...]) -> Gradients:
-    return [F._take_rows(head1, index, shape=head_shape), None]
+def _put_rows_gradient(dy1: Value, index: Value, dy_shape: tuple[int, ...]) -> Gradients:
+    return [F._take_rows(dy1, index, shape=dy_shape), None]
 
 
 @operator("_take_rows")
@@ -89,8 +89,8 @@ def _take_rows(data: Tensor, index: Tensor, *, shape: Shape) -> Tensor:
 
 
 @gradient(_take_rows)
-def _take_rows_gradient(head: Value, index: Value, data_shape: tuple[int, ...]) -> Gradients:
-    return [F._put_rows(head, index, shape=data_shape), None]
+def _take_rows_gradient(dy: Value, index: Value, data_shape: tuple[int, ...]) -> Gradients:
+    return [F._put_rows(dy, index, shape=data_shape), None]
 
 
 # ---------------------------------------------------------------------------------------------- targets

@@ -31,8 +31,8 @@ def im2col(data: Tensor, *, kernel: Shape, stride: Shape = (), dilate: Shape = (
 
 
 @gradient(im2col)
-def _im2col_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-    return [F.col2im(head, output_size=data_shape[2:], **vars(attrs))]
+def _im2col_gradient(dy: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    return [F.col2im(dy, output_size=data_shape[2:], **vars(attrs))]
 
 
 @operator("col2im")
@@ -59,9 +59,9 @@ def col2im(
 
 
 @gradient(col2im)
-def _col2im_gradient(head: Value, attrs: Namespace) -> Gradients:
+def _col2im_gradient(dy: Value, attrs: Namespace) -> Gradients:
     options = {name: value for name, value in vars(attrs).items() if name != "output_size"}
-    return [F.im2col(head, **options)]
+    return [F.im2col(dy, **options)]
 
 
 def _options(

@@ -123,9 +123,9 @@ def index_copy(old_tensor: Tensor, index_vector: Tensor, new_tensor: Tensor) -> 
 
 
 @gradient(index_copy)
-def _index_copy_gradient(head: Value, index_vector: Value) -> Gradients:
-    rows = F.take(head, index_vector, axis=0)
-    return [F._contrib_index_copy(head, index_vector, F.zeros_like(rows)), None, rows]
+def _index_copy_gradient(dy: Value, index_vector: Value) -> Gradients:
+    rows = F.take(dy, index_vector, axis=0)
+    return [F._contrib_index_copy(dy, index_vector, F.zeros_like(rows)), None, rows]
 
 
 @composite("fill_element_0index", real=True)
@@ -220,8 +220,8 @@ def gradient_multiplier(data: Tensor, *, scalar: Float = 1.0, is_int: Bool = Tru
 
 
 @gradient(gradient_multiplier)
-def _gradient_multiplier_gradient(head: Value, attrs: Namespace) -> Gradients:
-    return [F._mul_scalar(head, scalar=attrs.scalar)]
+def _gradient_multiplier_gradient(dy: Value, attrs: Namespace) -> Gradients:
+    return [F._mul_scalar(dy, scalar=attrs.scalar)]
 
 
 @operator("_contrib_round_ste", shape=FIRST, unnamed=True)
@@ -239,8 +239,8 @@ def sign_ste(data: Tensor) -> Tensor:
 for _op in (round_ste, sign_ste):
 
     @gradient(_op)
-    def _op_gradient(head: Value) -> Gradients:
-        return [head]
+    def _op_gradient(dy: Value) -> Gradients:
+        return [dy]
 
 
 # ---------------------------------------------------------------------------------------------- mixed precision

@@ -80,25 +80,23 @@ def _ctc_loss(data: Tensor, label: Tensor, count: Tensor, last: Tensor | None = 
 
 
 @gradient(_ctc_loss)
-def _ctc_loss_gradient(
-    head: Value, data: Value, label: Value, count: Value, last: Value, attrs: Namespace
-) -> Gradients:
-    return [F._ctc_loss_grad(head, data, label, count, last, blank=attrs.blank), None, None, None]
+def _ctc_loss_gradient(dy: Value, data: Value, label: Value, count: Value, last: Value, attrs: Namespace) -> Gradients:
+    return [F._ctc_loss_grad(dy, data, label, count, last, blank=attrs.blank), None, None, None]
 
 
 @operator("_ctc_loss_grad", memory="new")
 def _ctc_loss_grad(
-    head: Tensor, data: Tensor, label: Tensor, count: Tensor, last: Tensor | None = None, *, blank: Int
+    dy: Tensor, data: Tensor, label: Tensor, count: Tensor, last: Tensor | None = None, *, blank: Int
 ) -> Tensor:
     """Gradient of the loss with respect to data."""
-    return K.loss_grad(head, data, label, count, last, blank)
+    return K.loss_grad(dy, data, label, count, last, blank)
 
 
 @decompose(_ctc_loss_grad)
 def _ctc_loss_grad_decompose(
-    head: Value, data: Value, label: Value, count: Value, last: Value | None = None, *, blank: int
+    dy: Value, data: Value, label: Value, count: Value, last: Value | None = None, *, blank: int
 ) -> Sequence[Value]:
-    return gradients_through(lambda x: _expression(x, label, count, last, blank), [data], [head], [True])
+    return gradients_through(lambda x: _expression(x, label, count, last, blank), [data], [dy], [True])
 
 
 def _expression(data: Value, label: Value, count: Value, last: Value | None, blank: int) -> Value:

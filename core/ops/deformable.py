@@ -83,23 +83,23 @@ def _deformable_columns(
 
 
 @gradient(_deformable_columns)
-def _deformable_columns_gradient(head: Value, data: Value, offset: Value, mask: Value, attrs: Namespace) -> Gradients:
-    ddata, doffset, dmask = F._deformable_columns_grad(head, data, offset, mask, **vars(attrs))
+def _deformable_columns_gradient(dy: Value, data: Value, offset: Value, mask: Value, attrs: Namespace) -> Gradients:
+    ddata, doffset, dmask = F._deformable_columns_grad(dy, data, offset, mask, **vars(attrs))
     return [ddata, doffset, None if mask is None else dmask]
 
 
 @operator("_deformable_columns_grad", outputs=3, memory="new")
 def _deformable_columns_grad(
-    head: Tensor, data: Tensor, offset: Tensor, mask: Tensor | None = None, *, kernel: Shape, stride: Shape,
+    dy: Tensor, data: Tensor, offset: Tensor, mask: Tensor | None = None, *, kernel: Shape, stride: Shape,
     dilate: Shape, pad: Shape, groups: Int,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """Gradients of the columns with respect to data, offset and mask."""
-    return K.columns_grad(head, data, offset, mask, kernel, stride, dilate, pad, groups)
+    return K.columns_grad(dy, data, offset, mask, kernel, stride, dilate, pad, groups)
 
 
 @decompose(_deformable_columns_grad)
 def _deformable_columns_grad_decompose(
-    head: Value, data: Value, offset: Value, mask: Value | None = None, *, kernel: tuple[int, ...],
+    dy: Value, data: Value, offset: Value, mask: Value | None = None, *, kernel: tuple[int, ...],
     stride: tuple[int, ...], dilate: tuple[int, ...], pad: tuple[int, ...], groups: int,
 ) -> Sequence[Value]:  # fmt: skip
     operands = [x for x in (data, offset, mask) if x is not None]
@@ -107,7 +107,7 @@ def _deformable_columns_grad_decompose(
     def columns(data: Value, offset: Value, mask: Value | None = None) -> Value:
         return _columns(data, offset, mask, (kernel, stride, dilate, pad), groups)
 
-    return gradients_through(columns, operands, [head], [True] * len(operands))
+    return gradients_through(columns, operands, [dy], [True] * len(operands))
 
 
 def _columns(data: Value, offset: Value, mask: Value | None, window: tuple[tuple[int, ...], ...], groups: int) -> Value:

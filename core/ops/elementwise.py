@@ -161,8 +161,8 @@ def _bridge(data: Tensor) -> Tensor:
 
 
 @gradient(_bridge)
-def _bridge_gradient(head: Value) -> Gradients:
-    return [head]
+def _bridge_gradient(dy: Value) -> Gradients:
+    return [dy]
 
 
 _fresh(_copy)
@@ -369,8 +369,8 @@ def cast(data: Tensor, *, dtype: DType) -> Tensor:
 
 
 @gradient(cast)
-def _cast_gradient(head: Value, data_dtype: str) -> Gradients:
-    return [head.astype(data_dtype)]
+def _cast_gradient(dy: Value, data_dtype: str) -> Gradients:
+    return [dy.astype(data_dtype)]
 
 
 by_rows(cast, lambda node: 0)(lambda node, x: (f.cast(x, node.outputs[0].dtype),))
@@ -500,11 +500,11 @@ def _flat_on_integers(op: Operator) -> None:
     rule = op.rule
 
     def guarded(
-        head: Value, values: dict[int, Value], shapes: Sequence[Any], attrs: Attrs, needs: Sequence[bool]
+        dy: Value, values: dict[int, Value], shapes: Sequence[Any], attrs: Attrs, needs: Sequence[bool]
     ) -> list[Value | None]:
-        if rule is None or "int" in dtype_name(head.dtype):
+        if rule is None or "int" in dtype_name(dy.dtype):
             return [None] * len(needs)
-        return rule(head, values, shapes, attrs, needs)
+        return rule(dy, values, shapes, attrs, needs)
 
     op.rule = guarded
 
@@ -568,8 +568,8 @@ def add_n(*args: Tensor) -> Tensor:
 
 
 @gradient(add_n)
-def _add_n_gradient(head: Value, shapes: Sequence[tuple[int, ...]]) -> Gradients:
-    return [head] * len(shapes)
+def _add_n_gradient(dy: Value, shapes: Sequence[tuple[int, ...]]) -> Gradients:
+    return [dy] * len(shapes)
 
 
 @pointwise("_is_true", dtype=lambda condition: (None, _truth_type(condition)))
@@ -621,8 +621,8 @@ def np_where(condition: Expr, x: Expr, y: Expr) -> Expr:
 def _enter_where_with_number(name: str, choose: Callable[..., Any]) -> Any:
     """Enters `np.where` of an array and a number.
 
-    The gradient is MXNet 1.9's: the head's where the condition holds for an array that is repeated to the shape of the
-    result; for one of that shape 0 where the array was taken and the head's where the number was.
+    The gradient is MXNet 1.9's: that of the result where the condition holds for an array that is repeated to the shape of the
+    result; for one of that shape 0 where the array was taken and that of the result where the number was.
     """
 
     @operator(name, memory="new")
@@ -634,11 +634,11 @@ def _enter_where_with_number(name: str, choose: Callable[..., Any]) -> Any:
     op.doc = "Elements of the array x, or else a number, by condition."
 
     @gradient(op)
-    def _op_gradient(head: Value, condition: Value, x_shape: tuple[int, ...]) -> Gradients:
-        none = F.zeros_like(head)
-        if tuple(x_shape) == head.shape:
-            return [None, F._npi_where(condition, *choose(none, head))]
-        return [None, F._sum_to(F._npi_where(condition, head, none), shape=x_shape)]
+    def _op_gradient(dy: Value, condition: Value, x_shape: tuple[int, ...]) -> Gradients:
+        none = F.zeros_like(dy)
+        if tuple(x_shape) == dy.shape:
+            return [None, F._npi_where(condition, *choose(none, dy))]
+        return [None, F._sum_to(F._npi_where(condition, dy, none), shape=x_shape)]
 
 
 _enter_where_with_number("_npi_where_rscalar", lambda x, number: (x, number))

@@ -47,9 +47,9 @@ def to_tensor(data: Tensor) -> Tensor:
 
 
 @gradient(to_tensor)
-def _to_tensor_gradient(head: Value, data_dtype: str) -> Gradients:
-    axes = (1, 2, 0) if len(head.shape) == 3 else (0, 2, 3, 1)
-    return [F.cast(F._div_scalar(F.transpose(head, axes=axes), scalar=255.0), dtype=data_dtype)]
+def _to_tensor_gradient(dy: Value, data_dtype: str) -> Gradients:
+    axes = (1, 2, 0) if len(dy.shape) == 3 else (0, 2, 3, 1)
+    return [F.cast(F._div_scalar(F.transpose(dy, axes=axes), scalar=255.0), dtype=data_dtype)]
 
 
 @operator("_image_normalize")
@@ -70,8 +70,8 @@ def normalize(data: Tensor, *, mean: Floats = (0.0,), std: Floats = (1.0,)) -> T
 
 
 @gradient(normalize)
-def _normalize_gradient(head: Value, attrs: Namespace) -> Gradients:
-    return [F._image_normalize(head, mean=(0.0,), std=attrs.std)]
+def _normalize_gradient(dy: Value, attrs: Namespace) -> Gradients:
+    return [F._image_normalize(dy, mean=(0.0,), std=attrs.std)]
 
 
 @pointwise("_image_standardize", dtype="first")
@@ -119,8 +119,8 @@ def flip_top_bottom(data: Tensor) -> Tensor:
 
 @gradient(flip_left_right)
 @gradient(flip_top_bottom)
-def _flip_gradient(head: Value) -> Gradients:
-    return [head]
+def _flip_gradient(dy: Value) -> Gradients:
+    return [dy]
 
 
 # ---------------------------------------------------------------------------------------------- on the host

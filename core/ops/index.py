@@ -43,20 +43,20 @@ def take(
 
 
 @gradient(take)
-def _take_gradient(head: Value, indices: Value, a_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-    return [F._take_grad.typed(head, indices, shape=a_shape, axis=attrs.axis, mode=attrs.mode), None]
+def _take_gradient(dy: Value, indices: Value, a_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    return [F._take_grad.typed(dy, indices, shape=a_shape, axis=attrs.axis, mode=attrs.mode), None]
 
 
 @operator("_take_grad")
-def _take_grad(head: Tensor, indices: Tensor, *, shape: Shape, axis: Int, mode: Any_) -> Tensor:
-    """Slices of the head added up where they were taken from."""
+def _take_grad(dy: Tensor, indices: Tensor, *, shape: Shape, axis: Int, mode: Any_) -> Tensor:
+    """Slices of dy added up where they were taken from."""
     axis %= len(shape)
-    return K.take_grad(head, _positions(indices, shape[axis], mode), axis, shape)
+    return K.take_grad(dy, _positions(indices, shape[axis], mode), axis, shape)
 
 
 @gradient(_take_grad)
-def _take_grad_gradient(head1: Value, indices: Value, attrs: Namespace) -> Gradients:
-    return [F.take(head1, indices, axis=attrs.axis, mode=attrs.mode), None]
+def _take_grad_gradient(dy1: Value, indices: Value, attrs: Namespace) -> Gradients:
+    return [F.take(dy1, indices, axis=attrs.axis, mode=attrs.mode), None]
 
 
 @composite("batch_take")
@@ -93,20 +93,20 @@ def _pick_place(shape: Any, axis: int | None, index: Tensor) -> tuple[int, Tenso
 
 
 @gradient(pick)
-def _pick_gradient(head: Value, index: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-    return [F._pick_grad.typed(head, index, shape=data_shape, axis=attrs.axis, mode=attrs.mode), None]
+def _pick_gradient(dy: Value, index: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    return [F._pick_grad.typed(dy, index, shape=data_shape, axis=attrs.axis, mode=attrs.mode), None]
 
 
 @operator("_pick_grad")
-def _pick_grad(head: Tensor, index: Tensor, *, shape: Shape, axis: Int, mode: Any_ = "clip") -> Tensor:
-    """Zeros of `shape` with the head at the picked positions."""
+def _pick_grad(dy: Tensor, index: Tensor, *, shape: Shape, axis: Int, mode: Any_ = "clip") -> Tensor:
+    """Zeros of `shape` with dy at the picked positions."""
     axis, index = _pick_place(shape, axis, index)
-    return K.pick_grad(head, _positions(index, shape[axis], mode), axis, shape)
+    return K.pick_grad(dy, _positions(index, shape[axis], mode), axis, shape)
 
 
 @gradient(_pick_grad)
-def _pick_grad_gradient(head1: Value, index: Value, head_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-    return [F._reshape_to(F.pick(head1, index, axis=attrs.axis, mode=attrs.mode), shape=head_shape), None]
+def _pick_grad_gradient(dy1: Value, index: Value, dy_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    return [F._reshape_to(F.pick(dy1, index, axis=attrs.axis, mode=attrs.mode), shape=dy_shape), None]
 
 
 @operator("one_hot", memory="new", words={"data": "indices"}, indexes={"indices": lambda shapes, attrs: attrs["depth"]})
@@ -129,8 +129,8 @@ def gather_nd(data: Tensor, indices: Tensor) -> Tensor:
 
 
 @gradient(gather_nd)
-def _gather_nd_gradient(head: Value, indices: Value, data_shape: tuple[int, ...]) -> Gradients:
-    return [F._scatter_nd_add(head, indices, shape=data_shape), None]
+def _gather_nd_gradient(dy: Value, indices: Value, data_shape: tuple[int, ...]) -> Gradients:
+    return [F._scatter_nd_add(dy, indices, shape=data_shape), None]
 
 
 @operator("scatter_nd")
@@ -142,8 +142,8 @@ def scatter_nd(data: Tensor, indices: Tensor, *, shape: Shape) -> Tensor:
 
 
 @gradient(scatter_nd)
-def _scatter_nd_gradient(head: Value, indices: Value) -> Gradients:
-    return [F.gather_nd(head, indices), None]
+def _scatter_nd_gradient(dy: Value, indices: Value) -> Gradients:
+    return [F.gather_nd(dy, indices), None]
 
 
 @operator("_scatter_nd_add", aliases=("_backward_gather_nd",))
@@ -153,8 +153,8 @@ def _scatter_nd_add(data: Tensor, indices: Tensor, *, shape: Shape) -> Tensor:
 
 
 @gradient(_scatter_nd_add)
-def _scatter_nd_add_gradient(head: Value, indices: Value) -> Gradients:
-    return [F.gather_nd(head, indices), None]
+def _scatter_nd_add_gradient(dy: Value, indices: Value) -> Gradients:
+    return [F.gather_nd(dy, indices), None]
 
 
 # ---------------------------------------------------------------------------------------------- advanced indexing
@@ -168,11 +168,11 @@ def _gather_part(data: Tensor, *indices: Tensor, key: Any_, zero_dim: Bool = Fal
 
 
 @operator("_scatter_part_add")
-def _scatter_part_add(head: Tensor, *indices: Tensor, key: Any_, shape: Shape) -> Tensor:
-    """Zeros of `shape` with the head added at an advanced index."""
+def _scatter_part_add(dy: Tensor, *indices: Tensor, key: Any_, shape: Shape) -> Tensor:
+    """Zeros of `shape` with dy added at an advanced index."""
     key, turned = _forwards(key, shape)
-    base = kernels.shape.full_like(head.new_empty(shape), 0)
-    added = K.index_put_(base, *_advanced(base, key, indices), head, True)
+    base = kernels.shape.full_like(dy.new_empty(shape), 0)
+    added = K.index_put_(base, *_advanced(base, key, indices), dy, True)
     return kernels.shape.flip(added, turned) if turned else added
 
 
@@ -193,18 +193,16 @@ def _forwards(key: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[tuple[Any, 
 
 
 @gradient(_gather_part)
-def _gather_part_gradient(
-    head: Value, indices: list[Value], data_shape: tuple[int, ...], attrs: Namespace
-) -> Gradients:
-    return [F._scatter_part_add(head, *indices, key=attrs.key, shape=data_shape), *[None] * len(indices)]
+def _gather_part_gradient(dy: Value, indices: list[Value], data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    return [F._scatter_part_add(dy, *indices, key=attrs.key, shape=data_shape), *[None] * len(indices)]
 
 
 @gradient(_scatter_part_add)
 def _scatter_part_add_gradient(
-    head1: Value, indices: list[Value], head_shape: tuple[int, ...], attrs: Namespace
+    dy1: Value, indices: list[Value], dy_shape: tuple[int, ...], attrs: Namespace
 ) -> Gradients:
-    part = F._gather_part(head1, *indices, key=attrs.key)
-    return [F._reshape_to(part, shape=head_shape), *[None] * len(indices)]
+    part = F._gather_part(dy1, *indices, key=attrs.key)
+    return [F._reshape_to(part, shape=dy_shape), *[None] * len(indices)]
 
 
 @operator("_set_places", memory="new")
@@ -218,11 +216,11 @@ def _set_places(data: Tensor, value: Tensor, *indices: Tensor, key: Any_) -> Ten
 
 @gradient(_set_places)
 def _set_places_gradient(
-    head: Value, value: Value, indices: list[Value], attrs: Namespace, value_shape: tuple[int, ...]
+    dy: Value, value: Value, indices: list[Value], attrs: Namespace, value_shape: tuple[int, ...]
 ) -> Gradients:
-    part = F._gather_part(head, *indices, key=attrs.key)
+    part = F._gather_part(dy, *indices, key=attrs.key)
     return [
-        F._set_places(head, F.zeros_like(value), *indices, key=attrs.key),
+        F._set_places(dy, F.zeros_like(value), *indices, key=attrs.key),
         F._sum_to(part, shape=value_shape),
         *[None] * len(indices),
     ]
@@ -344,8 +342,8 @@ def _sequence_reverse(data: Tensor, length: Tensor) -> Tensor:
 
 
 @gradient(_sequence_reverse)
-def _sequence_reverse_gradient(head: Value, length: Value) -> Gradients:
-    return [F._sequence_reverse(head, length), None]
+def _sequence_reverse_gradient(dy: Value, length: Value) -> Gradients:
+    return [F._sequence_reverse(dy, length), None]
 
 
 @composite("SequenceReverse", aliases=("sequence_reverse",), when={"sequence_length": ("use_sequence_length", True)})

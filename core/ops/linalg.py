@@ -86,8 +86,8 @@ def _triangle(data: Tensor, *, lower: Bool = True, offset: Int = 0) -> Tensor:
 
 
 @gradient(_triangle)
-def _triangle_gradient(head: Value, attrs: Namespace) -> Gradients:
-    return [F._triangle(head, lower=attrs.lower, offset=attrs.offset)]
+def _triangle_gradient(dy: Value, attrs: Namespace) -> Gradients:
+    return [F._triangle(dy, lower=attrs.lower, offset=attrs.offset)]
 
 
 def _take(x: Value, positions: tuple[int, ...]) -> Value:
@@ -156,8 +156,8 @@ def _triangular_solve(a: Tensor, b: Tensor, *, lower: Bool, transpose: Bool, rig
 
 
 @gradient(_triangular_solve)
-def _triangular_solve_gradient(head: Value, a: Value, out: Value, attrs: Namespace) -> Gradients:
-    gb = F._triangular_solve(a, head, lower=attrs.lower, transpose=not attrs.transpose, rightside=attrs.rightside)
+def _triangular_solve_gradient(dy: Value, a: Value, out: Value, attrs: Namespace) -> Gradients:
+    gb = F._triangular_solve(a, dy, lower=attrs.lower, transpose=not attrs.transpose, rightside=attrs.rightside)
     if attrs.rightside == attrs.transpose:
         ga = F._matmul(gb, out, transpose_b=True) if not attrs.rightside else F._matmul(gb, out, transpose_a=True)
     else:
@@ -182,9 +182,9 @@ def potrf(A: Tensor, *, lower: Bool = True) -> Tensor:
 
 
 @gradient(potrf)
-def _potrf_gradient(head: Value, out: Value, attrs: Namespace) -> Gradients:
-    factor, head = (out, head) if attrs.lower else (transposed(out), transposed(head))
-    inner = F._triangle(F._matmul(factor, head, transpose_a=True), lower=True)
+def _potrf_gradient(dy: Value, out: Value, attrs: Namespace) -> Gradients:
+    factor, dy = (out, dy) if attrs.lower else (transposed(out), transposed(dy))
+    inner = F._triangle(F._matmul(factor, dy, transpose_a=True), lower=True)
     inner = F._triangle(inner, lower=True) - 0.5 * _diagonal_part(inner)
     left = F._triangular_solve(factor, inner, lower=True, transpose=True, rightside=False)
     grad = F._triangular_solve(factor, left, lower=True, transpose=False, rightside=True)
@@ -214,8 +214,8 @@ def inverse(A: Tensor) -> Tensor:
 
 
 @gradient(inverse)
-def _inverse_gradient(head: Value, out: Value) -> Gradients:
-    return [F.negative(F._matmul(F._matmul(out, head, transpose_a=True), out, transpose_b=True))]
+def _inverse_gradient(dy: Value, out: Value) -> Gradients:
+    return [F.negative(F._matmul(F._matmul(out, dy, transpose_a=True), out, transpose_b=True))]
 
 
 def _scale(matrix: Value, values: Value) -> Value:
@@ -233,8 +233,8 @@ def det(A: Tensor) -> Tensor:
 
 
 @gradient(det)
-def _det_gradient(head: Value, A: Value, out: Value) -> Gradients:
-    return [_scale(transposed(F._linalg_inverse(A)), head * out)]
+def _det_gradient(dy: Value, A: Value, out: Value) -> Gradients:
+    return [_scale(transposed(F._linalg_inverse(A)), dy * out)]
 
 
 @operator(**_names("slogdet"), outputs=2)
@@ -246,8 +246,8 @@ def slogdet(A: Tensor) -> tuple[Tensor, ...]:
 
 
 @gradient(slogdet)
-def _slogdet_gradient(head1: Value, A: Value) -> Gradients:
-    return [_scale(transposed(F._linalg_inverse(A)), head1)]
+def _slogdet_gradient(dy1: Value, A: Value) -> Gradients:
+    return [_scale(transposed(F._linalg_inverse(A)), dy1)]
 
 
 # ---------------------------------------------------------------------------------------------- factorisations
@@ -262,11 +262,11 @@ def gelqf(A: Tensor) -> Tensor | tuple[Tensor, ...]:
 
 
 @gradient(gelqf)
-def _gelqf_gradient(head: Value, head1: Value, out: Value, out1: Value) -> Gradients:
-    inner = F._matmul(out1, head1, transpose_a=True) - F._matmul(head, out, transpose_b=True)
+def _gelqf_gradient(dy: Value, dy1: Value, out: Value, out1: Value) -> Gradients:
+    inner = F._matmul(out1, dy1, transpose_a=True) - F._matmul(dy, out, transpose_b=True)
     low = F._triangle(inner, lower=True, offset=-1)
     symmetric = low + transposed(low) + _diagonal_part(inner)
-    middle = head + F._matmul(symmetric, out)
+    middle = dy + F._matmul(symmetric, out)
     return [F._triangular_solve(out1, middle, lower=True, transpose=True, rightside=False)]
 
 
@@ -278,14 +278,14 @@ def syevd(A: Tensor) -> Tensor | tuple[Tensor, ...]:
 
 
 @gradient(syevd)
-def _syevd_gradient(head: Value, head1: Value, out: Value, out1: Value) -> Gradients:
+def _syevd_gradient(dy: Value, dy1: Value, out: Value, out1: Value) -> Gradients:
     n = out.shape[-1]
     column, row = F.expand_dims(out1, axis=-1), F.expand_dims(out1, axis=-2)
     gap = F.broadcast_sub(column, row)
     apart = F.broadcast_not_equal(gap, F.zeros_like(gap))
     factor = apart / (gap + (1.0 - apart))
-    inner = F._matmul(head, out, transpose_b=True) * factor
-    inner = (inner + transposed(inner)) * 0.5 + _put(head1, _diagonal_places(n, 0), n)
+    inner = F._matmul(dy, out, transpose_b=True) * factor
+    inner = (inner + transposed(inner)) * 0.5 + _put(dy1, _diagonal_places(n, 0), n)
     return [F._matmul(F._matmul(out, inner, transpose_a=True), out)]
 
 
@@ -299,8 +299,8 @@ def solve(a: Tensor, b: Tensor) -> Tensor:
 
 
 @gradient(solve)
-def _solve_gradient(head: Value, a: Value, out: Value) -> Gradients:
-    gb = F._npi_solve(transposed(a), head)
+def _solve_gradient(dy: Value, a: Value, out: Value) -> Gradients:
+    gb = F._npi_solve(transposed(a), dy)
     return [F.negative(F._matmul(gb, out, transpose_b=True)), gb]
 
 
@@ -311,19 +311,19 @@ def np_qr(a: Tensor) -> Tensor | tuple[Tensor, ...]:
 
 
 @gradient(np_qr)
-def _np_qr_gradient(head: Value, head1: Value, a: Value, out: Value, out1: Value) -> Gradients:
+def _np_qr_gradient(dy: Value, dy1: Value, a: Value, out: Value, out1: Value) -> Gradients:
     """Walter and Lehmann, 2010; the columns of a wide matrix beyond the square are Q times theirs of R."""
     rows, columns = a.shape[-2:]
     if rows >= columns:
-        return [_tall_qr_grad(head, head1, out, out1)]
+        return [_tall_qr_grad(dy, dy1, out, out1)]
     axis = a.ndim - 1
 
     def parts(x: Value) -> tuple[Value, Value]:
         lead = (slice(None),) * axis
         return F._slice_view(x, key=(*lead, slice(0, rows))), F._slice_view(x, key=(*lead, slice(rows, columns)))
 
-    (first, rest), beyond = parts(head1), parts(a)[1]
-    square = _tall_qr_grad(head + F._matmul(beyond, rest, transpose_b=True), first, out, parts(out1)[0])
+    (first, rest), beyond = parts(dy1), parts(a)[1]
+    square = _tall_qr_grad(dy + F._matmul(beyond, rest, transpose_b=True), first, out, parts(out1)[0])
     return [F.Concat(square, F._matmul(out, rest), dim=axis)]
 
 
@@ -340,14 +340,14 @@ def np_pinv(a: Tensor, cutoff: Tensor) -> Tensor:
 
 
 @gradient(np_pinv)
-def _np_pinv_gradient(head: Value, a: Value, out: Value) -> Gradients:
+def _np_pinv_gradient(dy: Value, a: Value, out: Value) -> Gradients:
     """Golub and Pereyra, 1973: differentiating pseudo-inverses of constant rank."""
-    p, pt, gt = out, transposed(out), transposed(head)
+    p, pt, gt = out, transposed(out), transposed(dy)
     outer = F._matmul(gt, F._matmul(p, pt))  # rows of a that its columns do not reach
     outer = outer - F._matmul(a, F._matmul(p, outer))
     inner = F._matmul(F._matmul(pt, p), gt)
     inner = inner - F._matmul(F._matmul(inner, p), a)
-    return [outer + inner - F._matmul(F._matmul(pt, head), pt), None]
+    return [outer + inner - F._matmul(F._matmul(pt, dy), pt), None]
 
 
 @operator("_npi_svd", outputs=3)
@@ -357,7 +357,7 @@ def np_svd(a: Tensor) -> Tensor | tuple[Tensor, ...]:
 
 
 @gradient(np_svd)
-def _np_svd_gradient(head: Value, head1: Value, head2: Value, out: Value, out1: Value, out2: Value) -> Gradients:
+def _np_svd_gradient(dy: Value, dy1: Value, dy2: Value, out: Value, out1: Value, out2: Value) -> Gradients:
     """Townsend, 2016: differentiating the singular value decomposition; a has no more rows than columns."""
     u, s, v = out, out1, out2
     n = s.shape[-1]
@@ -370,15 +370,15 @@ def _np_svd_gradient(head: Value, head1: Value, head2: Value, out: Value, out1: 
     def skew(x: Value) -> Value:
         return x - transposed(x)
 
-    inner_u = F.broadcast_mul(factor * skew(F._matmul(u, head, transpose_a=True)), row)
-    inner_v = F.broadcast_mul(factor * skew(F._matmul(v, head2, transpose_b=True)), column)
-    inner = inner_u + inner_v + _put(head1, _diagonal_places(n, 0), n)
+    inner_u = F.broadcast_mul(factor * skew(F._matmul(u, dy, transpose_a=True)), row)
+    inner_v = F.broadcast_mul(factor * skew(F._matmul(v, dy2, transpose_b=True)), column)
+    inner = inner_u + inner_v + _put(dy1, _diagonal_places(n, 0), n)
     grad = F._matmul(F._matmul(u, inner), v)
     if u.shape[-2] > n:
-        rest = F.broadcast_div(head, row)
+        rest = F.broadcast_div(dy, row)
         grad = grad + F._matmul(rest - F._matmul(u, F._matmul(u, rest, transpose_a=True)), v)
     if v.shape[-1] > n:
-        rest = F.broadcast_div(head2, column)
+        rest = F.broadcast_div(dy2, column)
         grad = grad + F._matmul(u, rest - F._matmul(F._matmul(rest, v, transpose_b=True), v))
     return [grad]
 

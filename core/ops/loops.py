@@ -27,9 +27,9 @@ def loop(*data: Tensor, body: Any_, lengths: Any_, keep: Bool) -> tuple[tuple[Te
 
 
 @gradient(loop)
-def _loop_gradient(heads: list[Value], data: list[Value], attrs: Namespace, reserve: Any) -> Gradients:
+def _loop_gradient(dys: list[Value], data: list[Value], attrs: Namespace, reserve: Any) -> Gradients:
     body = attrs.body
-    found = F._loop_grad(*heads, *data, body=body, lengths=attrs.lengths, reserve=reserve)
+    found = F._loop_grad(*dys, *data, body=body, lengths=attrs.lengths, reserve=reserve)
     grads = dict(zip(body.tracked, found if isinstance(found, (list, tuple)) else [found], strict=True))
     return [grads.get(k) for k in range(len(data))]
 
@@ -42,7 +42,7 @@ def loop_grad(*data: Tensor, body: Any_, lengths: Any_, reserve: Any) -> tuple[T
 
 @decompose(loop_grad)
 def _loop_grad_decompose(*data: Value, body: Any, lengths: Any, reserve: Any) -> list[Value]:
-    heads, given = data[: body.results], data[body.results :]
+    dys, given = data[: body.results], data[body.results :]
     needs = [k in body.tracked for k in range(len(given))]
-    found = gradients_through(lambda *arrays: body.replay(arrays, lengths), given, heads, needs)
+    found = gradients_through(lambda *arrays: body.replay(arrays, lengths), given, dys, needs)
     return [F.zeros_like(given[k]) if found[k] is None else found[k] for k in body.tracked]

@@ -66,17 +66,17 @@ def fully_connected(
 
 @gradient(fully_connected)
 def _fully_connected_gradient(
-    head: Value, data: Value, weight: Value, data_shape: tuple[int, ...], bias_shape: tuple[int, ...], attrs: Namespace,
+    dy: Value, data: Value, weight: Value, data_shape: tuple[int, ...], bias_shape: tuple[int, ...], attrs: Namespace,
     needs: Sequence[bool],
 ) -> Gradients:  # fmt: skip
-    rows = math.prod(head.shape[:-1])
-    flat_head = head if len(head.shape) == 2 else F._reshape_to(head, shape=(rows, head.shape[-1]))
-    grad = F._matmul(flat_head, weight) if needs[0] else None
+    rows = math.prod(dy.shape[:-1])
+    flat_dy = dy if len(dy.shape) == 2 else F._reshape_to(dy, shape=(rows, dy.shape[-1]))
+    grad = F._matmul(flat_dy, weight) if needs[0] else None
     weight_grad = None
     if needs[1]:
         flat = data if len(data_shape) == 2 else F._reshape_to(data, shape=(rows, weight.shape[1]))
-        weight_grad = F._matmul(flat_head, flat, transpose_a=True)
-    bias_grad = F.sum(flat_head, axis=0) if len(needs) > 2 and needs[2] and not attrs.no_bias else None
+        weight_grad = F._matmul(flat_dy, flat, transpose_a=True)
+    bias_grad = F.sum(flat_dy, axis=0) if len(needs) > 2 and needs[2] and not attrs.no_bias else None
     if bias_grad is not None and len(bias_shape) > 1:
         bias_grad = F._reshape_to(bias_grad, shape=bias_shape)
     return [grad if grad is None else F._reshape_to(grad, shape=data_shape), weight_grad, bias_grad]
@@ -100,16 +100,16 @@ def matmul(a: Tensor, b: Tensor, *, transpose_a: Bool = False, transpose_b: Bool
 
 @gradient(matmul)
 def _matmul_gradient(
-    head: Value, a: Value, b: Value, a_shape: tuple[int, ...], b_shape: tuple[int, ...], attrs: Namespace,
+    dy: Value, a: Value, b: Value, a_shape: tuple[int, ...], b_shape: tuple[int, ...], attrs: Namespace,
     needs: Sequence[bool],
 ) -> Gradients:  # fmt: skip
     ta, tb = attrs.transpose_a, attrs.transpose_b
     ga = gb = None
     if needs[0]:
-        ga = F._matmul(b, head, transpose_a=tb, transpose_b=True) if ta else F._matmul(head, b, transpose_b=not tb)
+        ga = F._matmul(b, dy, transpose_a=tb, transpose_b=True) if ta else F._matmul(dy, b, transpose_b=not tb)
         ga = _drop_batch(ga, a_shape)
     if needs[1]:
-        gb = F._matmul(head, a, transpose_a=True, transpose_b=ta) if tb else F._matmul(a, head, transpose_a=not ta)
+        gb = F._matmul(dy, a, transpose_a=True, transpose_b=ta) if tb else F._matmul(a, dy, transpose_a=not ta)
         gb = _drop_batch(gb, b_shape)
     return [ga, gb]
 
@@ -201,19 +201,19 @@ def _dot_shape(ls: tuple[int, ...], rs: tuple[int, ...], ta: bool, tb: bool) -> 
 
 @gradient(dot)
 def _dot_gradient(
-    head: Value, lhs: Value, rhs: Value, lhs_shape: tuple[int, ...], rhs_shape: tuple[int, ...], attrs: Namespace,
+    dy: Value, lhs: Value, rhs: Value, lhs_shape: tuple[int, ...], rhs_shape: tuple[int, ...], attrs: Namespace,
     needs: Sequence[bool],
 ) -> Gradients:  # fmt: skip
     ta, tb = attrs.transpose_a, attrs.transpose_b
     a, b = _as_matrices(lhs, rhs, ta, tb, in_shape)
     rows, columns = a.shape[1] if ta else a.shape[0], b.shape[0] if tb else b.shape[1]
-    head = in_shape(head, (rows, columns))
+    dy = in_shape(dy, (rows, columns))
     ga = gb = None
     if needs[0]:
-        ga = F._matmul(b, head, transpose_a=tb, transpose_b=True) if ta else F._matmul(head, b, transpose_b=not tb)
+        ga = F._matmul(b, dy, transpose_a=tb, transpose_b=True) if ta else F._matmul(dy, b, transpose_b=not tb)
         ga = in_shape(ga, lhs_shape)
     if needs[1]:
-        gb = F._matmul(head, a, transpose_a=True, transpose_b=ta) if tb else F._matmul(a, head, transpose_a=not ta)
+        gb = F._matmul(dy, a, transpose_a=True, transpose_b=ta) if tb else F._matmul(a, dy, transpose_a=not ta)
         gb = in_shape(gb, rhs_shape)
     return [ga, gb]
 

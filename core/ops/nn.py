@@ -53,30 +53,30 @@ def _conv(
 
 @operator("_conv_data_grad", memory="new")
 def _conv_data_grad(
-    head: Tensor, weight: Tensor, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int
+    dy: Tensor, weight: Tensor, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int
 ) -> Tensor:
     """The adjoint of `_conv` in the data, for data of `shape`."""
-    return kernels.conv.conv_data_grad(head, weight, shape, stride, dilate, pad, groups)
+    return kernels.conv.conv_data_grad(dy, weight, shape, stride, dilate, pad, groups)
 
 
 @operator("_conv_weight_grad", memory="new")
 def _conv_weight_grad(
-    head: Tensor, data: Tensor, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int
+    dy: Tensor, data: Tensor, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int
 ) -> Tensor:
     """The adjoint of `_conv` in the weight, for a weight of `shape`."""
-    return kernels.conv.conv_weight_grad(head, data, shape, stride, dilate, pad, groups)
+    return kernels.conv.conv_weight_grad(dy, data, shape, stride, dilate, pad, groups)
 
 
 @operator("_conv_bias_grad", memory="new")
-def _conv_bias_grad(head: Tensor) -> Tensor:
+def _conv_bias_grad(dy: Tensor) -> Tensor:
     """The sum over all axes but axis 1."""
-    return kernels.conv.conv_bias_grad(head)
+    return kernels.conv.conv_bias_grad(dy)
 
 
 @gradient(_conv_bias_grad)
-def _conv_bias_grad_gradient(head: Value, head_shape: tuple[int, ...]) -> Gradients:
-    wide = F._reshape_to(head, shape=(1, -1, *(1,) * (len(head_shape) - 2)))
-    return [F._broadcast_from(wide, shape=head_shape)]
+def _conv_bias_grad_gradient(dy: Value, dy_shape: tuple[int, ...]) -> Gradients:
+    wide = F._reshape_to(dy, shape=(1, -1, *(1,) * (len(dy_shape) - 2)))
+    return [F._broadcast_from(wide, shape=dy_shape)]
 
 
 def _how(attrs: Namespace) -> Attrs:
@@ -101,14 +101,14 @@ def _code_linear(
 
 @gradient(_conv)
 def _conv_gradient(
-    head: Value, data: Value, weight: Value, data_shape: tuple[int, ...], weight_shape: tuple[int, ...],
+    dy: Value, data: Value, weight: Value, data_shape: tuple[int, ...], weight_shape: tuple[int, ...],
     attrs: Namespace, needs: Sequence[bool],
 ) -> Gradients:  # fmt: skip
     how = _how(attrs)
     return [
-        F._conv_data_grad.typed(head, weight, shape=data_shape, **how) if needs[0] else None,
-        F._conv_weight_grad.typed(head, data, shape=weight_shape, **how) if needs[1] else None,
-        F._conv_bias_grad(head) if len(needs) > 2 and needs[2] else None,
+        F._conv_data_grad.typed(dy, weight, shape=data_shape, **how) if needs[0] else None,
+        F._conv_weight_grad.typed(dy, data, shape=weight_shape, **how) if needs[1] else None,
+        F._conv_bias_grad(dy) if len(needs) > 2 and needs[2] else None,
     ]
 
 
@@ -117,23 +117,23 @@ def _conv_gradient(
 
 @gradient(_conv_data_grad)
 def _conv_data_grad_gradient(
-    head1: Value, head: Value, weight: Value, weight_shape: tuple[int, ...], attrs: Namespace, needs: Sequence[bool]
+    dy1: Value, dy: Value, weight: Value, weight_shape: tuple[int, ...], attrs: Namespace, needs: Sequence[bool]
 ) -> Gradients:
     how = _how(attrs)
     return [
-        F._conv.typed(head1, weight, **how) if needs[0] else None,
-        F._conv_weight_grad.typed(head, head1, shape=weight_shape, **how) if needs[1] else None,
+        F._conv.typed(dy1, weight, **how) if needs[0] else None,
+        F._conv_weight_grad.typed(dy, dy1, shape=weight_shape, **how) if needs[1] else None,
     ]
 
 
 @gradient(_conv_weight_grad)
 def _conv_weight_grad_gradient(
-    head1: Value, head: Value, data: Value, data_shape: tuple[int, ...], attrs: Namespace, needs: Sequence[bool]
+    dy1: Value, dy: Value, data: Value, data_shape: tuple[int, ...], attrs: Namespace, needs: Sequence[bool]
 ) -> Gradients:
     how = _how(attrs)
     return [
-        F._conv.typed(data, head1, **how) if needs[0] else None,
-        F._conv_data_grad.typed(head, head1, shape=data_shape, **how) if needs[1] else None,
+        F._conv.typed(data, dy1, **how) if needs[0] else None,
+        F._conv_data_grad.typed(dy, dy1, shape=data_shape, **how) if needs[1] else None,
     ]
 
 
@@ -291,19 +291,19 @@ def _max_pool_special(attrs: Namespace) -> Special:
 
 
 @gradient(_max_pool)
-def _max_pool_gradient(head: Value, out1: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-    return [F._max_pool_grad.typed(head, out1, shape=data_shape, **vars(attrs))]
+def _max_pool_gradient(dy: Value, out1: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    return [F._max_pool_grad.typed(dy, out1, shape=data_shape, **vars(attrs))]
 
 
 @operator("_max_pool_grad", memory="new")
-def _max_pool_grad(head: Tensor, argmax: Tensor, *, shape: Shape, kernel: Shape, stride: Shape, pad: Any_) -> Tensor:
-    """Each head at the place of its window's maximum."""
-    return kernels.pool.max_pool_grad(head, argmax, shape, kernel, stride, pad)
+def _max_pool_grad(dy: Tensor, argmax: Tensor, *, shape: Shape, kernel: Shape, stride: Shape, pad: Any_) -> Tensor:
+    """Each output gradient at the position of its window's maximum."""
+    return kernels.pool.max_pool_grad(dy, argmax, shape, kernel, stride, pad)
 
 
 @gradient(_max_pool_grad)
-def _max_pool_grad_gradient(head1: Value, argmax: Value, attrs: Namespace) -> Gradients:
-    return [F._max_pool_gather.typed(head1, argmax, kernel=attrs.kernel, stride=attrs.stride, pad=attrs.pad), None]
+def _max_pool_grad_gradient(dy1: Value, argmax: Value, attrs: Namespace) -> Gradients:
+    return [F._max_pool_gather.typed(dy1, argmax, kernel=attrs.kernel, stride=attrs.stride, pad=attrs.pad), None]
 
 
 @operator("_max_pool_gather", memory="new")
@@ -313,8 +313,8 @@ def _max_pool_gather(data: Tensor, argmax: Tensor, *, kernel: Shape, stride: Sha
 
 
 @gradient(_max_pool_gather)
-def _max_pool_gather_gradient(head: Value, argmax: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-    return [F._max_pool_grad.typed(head, argmax, shape=data_shape, **vars(attrs)), None]
+def _max_pool_gather_gradient(dy: Value, argmax: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    return [F._max_pool_grad.typed(dy, argmax, shape=data_shape, **vars(attrs)), None]
 
 
 @operator("_avg_pool", memory="new")
@@ -325,23 +325,23 @@ def _avg_pool(data: Tensor, *, kernel: Shape, stride: Shape, pad: Any_, count_in
 
 
 @gradient(_avg_pool)
-def _avg_pool_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-    return [F._avg_pool_grad.typed(head, shape=data_shape, **vars(attrs))]
+def _avg_pool_gradient(dy: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    return [F._avg_pool_grad.typed(dy, shape=data_shape, **vars(attrs))]
 
 
 @operator("_avg_pool_grad", memory="new")
 def _avg_pool_grad(
-    head: Tensor, *, shape: Shape, kernel: Shape, stride: Shape, pad: Any_, count_include_pad: Bool
+    dy: Tensor, *, shape: Shape, kernel: Shape, stride: Shape, pad: Any_, count_include_pad: Bool
 ) -> Tensor:
-    """Each head shared out over its window."""
-    return kernels.pool.avg_pool_grad(head, shape, kernel, stride, pad, count_include_pad)
+    """Each output gradient shared out over its window."""
+    return kernels.pool.avg_pool_grad(dy, shape, kernel, stride, pad, count_include_pad)
 
 
 @gradient(_avg_pool_grad)
-def _avg_pool_grad_gradient(head1: Value, attrs: Namespace) -> Gradients:
+def _avg_pool_grad_gradient(dy1: Value, attrs: Namespace) -> Gradients:
     return [
         F._avg_pool(
-            head1, kernel=attrs.kernel, stride=attrs.stride, pad=attrs.pad, count_include_pad=attrs.count_include_pad
+            dy1, kernel=attrs.kernel, stride=attrs.stride, pad=attrs.pad, count_include_pad=attrs.count_include_pad
         )
     ]
 
@@ -531,8 +531,8 @@ def _dropout_again(data: Tensor, *, p: Float, axes: Shape = (), key: Any_ = None
 for _op in (_dropout, _dropout_again):
 
     @gradient(_op)
-    def _op_gradient(head: Value, attrs: Namespace) -> Gradients:
-        return [F._dropout_again(head, p=attrs.p, axes=attrs.axes, key=attrs.key)]
+    def _op_gradient(dy: Value, attrs: Namespace) -> Gradients:
+        return [F._dropout_again(dy, p=attrs.p, axes=attrs.axes, key=attrs.key)]
 
 
 @composite("Dropout", train=True, aliases=("dropout",), real=True, shape=FIRST)
@@ -573,11 +573,11 @@ def embedding(
 
 @gradient(embedding)
 def _embedding_gradient(
-    head: Value, data: Value, weight_shape: tuple[int, ...], attrs: Namespace, needs: Sequence[bool]
+    dy: Value, data: Value, weight_shape: tuple[int, ...], attrs: Namespace, needs: Sequence[bool]
 ) -> Gradients:
     if attrs.sparse_grad:
-        return [None, head._lookup_gradient(data, weight_shape)]
-    return [None, F._embedding_grad(head, data, shape=weight_shape)]
+        return [None, dy._lookup_gradient(data, weight_shape)]
+    return [None, F._embedding_grad(dy, data, shape=weight_shape)]
 
 
 @infer(embedding)
@@ -586,14 +586,14 @@ def _embedding_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
 
 
 @operator("_embedding_grad", memory="new")
-def _embedding_grad(head: Tensor, data: Tensor, *, shape: Shape) -> Tensor:
-    """The heads added up in the rows that data names."""
-    return kernels.index.embedding_grad(head, kernels.index.clipped(data, shape[0]), shape)
+def _embedding_grad(dy: Tensor, data: Tensor, *, shape: Shape) -> Tensor:
+    """Output gradients added up in the rows that data names."""
+    return kernels.index.embedding_grad(dy, kernels.index.clipped(data, shape[0]), shape)
 
 
 @gradient(_embedding_grad)
-def _embedding_grad_gradient(head1: Value, data: Value, attrs: Namespace) -> Gradients:
-    return [F.Embedding(data, head1, input_dim=attrs.shape[0], output_dim=attrs.shape[1]), None]
+def _embedding_grad_gradient(dy1: Value, data: Value, attrs: Namespace) -> Gradients:
+    return [F.Embedding(data, dy1, input_dim=attrs.shape[0], output_dim=attrs.shape[1]), None]
 
 
 # ---------------------------------------------------------------------------------------------- pictures

@@ -90,7 +90,7 @@ def _batch_norm_special(attrs: Namespace) -> Special:
 
 @gradient(batch_norm)
 def _batch_norm_gradient(
-    head: Value, data: Value, gamma: Value, moving_mean: Value, moving_var: Value, out1: Value, out2: Value,
+    dy: Value, data: Value, gamma: Value, moving_mean: Value, moving_var: Value, out1: Value, out2: Value,
     attrs: Namespace, needs: Sequence[bool],
 ) -> Gradients:  # fmt: skip
     fused = {"axis": attrs.axis, "eps": attrs.eps}
@@ -100,9 +100,9 @@ def _batch_norm_gradient(
         F._batch_norm_update.typed(moving_mean, moving_var, out1, out2, momentum=attrs.momentum, eps=attrs.eps)
         if not any(needs):  # the statistics alone are to move
             return ()
-        grads = F._batch_norm_grad.typed(head, data, gamma, out1, out2, **fused)
+        grads = F._batch_norm_grad.typed(dy, data, gamma, out1, out2, **fused)
     else:
-        grads = F._batch_norm_inference_grad.typed(head, data, gamma, moving_mean, moving_var, **fused)
+        grads = F._batch_norm_inference_grad.typed(dy, data, gamma, moving_mean, moving_var, **fused)
     dx, dgamma, dbeta = grads
     if attrs.fix_gamma:
         dgamma = F.zeros_like(dgamma)
@@ -129,44 +129,44 @@ def _rstd(var: Expr, *, eps: Float) -> Expr:
 
 @operator("_batch_norm_grad", outputs=3, memory="new")
 def _batch_norm_grad(
-    head: Tensor, data: Tensor, gamma: Tensor, mean: Tensor, rstd: Tensor, *, axis: Int, eps: Float
+    dy: Tensor, data: Tensor, gamma: Tensor, mean: Tensor, rstd: Tensor, *, axis: Int, eps: Float
 ) -> Tensor | tuple[Tensor, ...]:
     """Gradients of batch normalisation in data, gamma and beta."""
-    return K.batch_norm_grad(head, data, gamma, mean, rstd, axis % data.dim())
+    return K.batch_norm_grad(dy, data, gamma, mean, rstd, axis % data.dim())
 
 
 @decompose(_batch_norm_grad)
 def _batch_norm_grad_decompose(
-    head: Value, data: Value, gamma: Value, mean: Value, rstd: Value, *, axis: int, eps: float
+    dy: Value, data: Value, gamma: Value, mean: Value, rstd: Value, *, axis: int, eps: float
 ) -> tuple[Value, Value, Value]:
     axis %= data.ndim
     axes = tuple(a for a in range(data.ndim) if a != axis)
-    return _normalised_grad(head, data, gamma, axes, (axis,), eps)
+    return _normalised_grad(dy, data, gamma, axes, (axis,), eps)
 
 
 @operator("_batch_norm_inference_grad", outputs=3, memory="new")
 def _batch_norm_inference_grad(
-    head: Tensor, data: Tensor, gamma: Tensor, mean: Tensor, var: Tensor, *, axis: Int, eps: Float
+    dy: Tensor, data: Tensor, gamma: Tensor, mean: Tensor, var: Tensor, *, axis: Int, eps: Float
 ) -> tuple[Tensor, ...]:
     """Gradients of normalisation with given statistics in data, gamma and beta."""
-    return K.batch_norm_inference_grad(head, data, gamma, mean, var, axis % data.dim(), eps)
+    return K.batch_norm_inference_grad(dy, data, gamma, mean, var, axis % data.dim(), eps)
 
 
 @decompose(_batch_norm_inference_grad)
 def _batch_norm_inference_grad_decompose(
-    head: Value, data: Value, gamma: Value, mean: Value, var: Value, *, axis: int, eps: float
+    dy: Value, data: Value, gamma: Value, mean: Value, var: Value, *, axis: int, eps: float
 ) -> tuple[Value, Value, Value]:
     axis %= data.ndim
     axes = tuple(a for a in range(data.ndim) if a != axis)
     shape = tuple(n if a == axis else 1 for a, n in enumerate(data.shape))
     mean, scale = F._reshape_to(mean, shape=shape), F.rsqrt(F._reshape_to(var, shape=shape) + eps)
     centred = F.broadcast_mul(F.broadcast_sub(data, mean), scale)
-    dx = F.broadcast_mul(head, F.broadcast_mul(F._reshape_to(gamma, shape=shape), scale))
-    return dx, F.sum(head * centred, axis=axes), F.sum(head, axis=axes)
+    dx = F.broadcast_mul(dy, F.broadcast_mul(F._reshape_to(gamma, shape=shape), scale))
+    return dx, F.sum(dy * centred, axis=axes), F.sum(dy, axis=axes)
 
 
 def _normalised_grad(
-    head: Value, data: Value, gamma: Value, axes: tuple[int, ...], kept: tuple[int, ...], eps: float
+    dy: Value, data: Value, gamma: Value, axes: tuple[int, ...], kept: tuple[int, ...], eps: float
 ) -> tuple[Value, Value, Value]:
     """Gradients of (x - mean) rstd gamma + beta with statistics over `axes` and gamma along `kept`."""
     shape = tuple(n if a in kept else 1 for a, n in enumerate(data.shape))
@@ -175,10 +175,10 @@ def _normalised_grad(
     centred = F.broadcast_sub(data, centre)
     scale = F.rsqrt(F.mean(F.square(centred), axis=axes, keepdims=True) + eps)
     unit = F.broadcast_mul(centred, scale)
-    weighted = F.broadcast_mul(head, F._reshape_to(gamma, shape=shape))
+    weighted = F.broadcast_mul(dy, F._reshape_to(gamma, shape=shape))
     inner = F.broadcast_sub(weighted, F.mean(weighted, axis=axes, keepdims=True))
     inner = F.broadcast_sub(inner, F.broadcast_mul(unit, F.mean(weighted * unit, axis=axes, keepdims=True)))
-    return F.broadcast_mul(inner, scale), F.sum(head * unit, axis=rest), F.sum(head, axis=rest)
+    return F.broadcast_mul(inner, scale), F.sum(dy * unit, axis=rest), F.sum(dy, axis=rest)
 
 
 # ---------------------------------------------------------------------------------------------- layer
@@ -209,10 +209,10 @@ def _layer_norm_special(attrs: Namespace) -> Special:
 
 @gradient(layer_norm)
 def _layer_norm_gradient(
-    head: Value, data: Value, gamma: Value, out1: Value, out2: Value, attrs: Namespace
+    dy: Value, data: Value, gamma: Value, out1: Value, out2: Value, attrs: Namespace
 ) -> Gradients | Value:
     rstd = F.reciprocal(out2) if attrs.output_mean_var else out2
-    return F._layer_norm_grad.typed(head, data, gamma, out1, rstd, axis=attrs.axis, eps=attrs.eps)
+    return F._layer_norm_grad.typed(dy, data, gamma, out1, rstd, axis=attrs.axis, eps=attrs.eps)
 
 
 _channel_shapes(layer_norm, "gamma", "beta")
@@ -220,18 +220,18 @@ _channel_shapes(layer_norm, "gamma", "beta")
 
 @operator("_layer_norm_grad", outputs=3, memory="new")
 def _layer_norm_grad(
-    head: Tensor, data: Tensor, gamma: Tensor, mean: Tensor, rstd: Tensor, *, axis: Int, eps: Float
+    dy: Tensor, data: Tensor, gamma: Tensor, mean: Tensor, rstd: Tensor, *, axis: Int, eps: Float
 ) -> Tensor | tuple[Tensor, ...]:
     """Gradients of layer normalisation in data, gamma and beta."""
-    return K.layer_norm_grad(head, data, gamma, mean, rstd, axis % data.dim())
+    return K.layer_norm_grad(dy, data, gamma, mean, rstd, axis % data.dim())
 
 
 @decompose(_layer_norm_grad)
 def _layer_norm_grad_decompose(
-    head: Value, data: Value, gamma: Value, mean: Value, rstd: Value, *, axis: int, eps: float
+    dy: Value, data: Value, gamma: Value, mean: Value, rstd: Value, *, axis: int, eps: float
 ) -> tuple[Value, Value, Value]:
     axis %= data.ndim
-    return _normalised_grad(head, data, gamma, (axis,), (axis,), eps)
+    return _normalised_grad(dy, data, gamma, (axis,), (axis,), eps)
 
 
 # ---------------------------------------------------------------------------------------------- group, instance
@@ -249,27 +249,27 @@ def _group_norm(
 
 @gradient(_group_norm)
 def _group_norm_gradient(
-    head: Value, data: Value, gamma: Value, out1: Value, out2: Value, attrs: Namespace
+    dy: Value, data: Value, gamma: Value, out1: Value, out2: Value, attrs: Namespace
 ) -> Gradients | Value:
-    return F._group_norm_grad.typed(head, data, gamma, out1, out2, num_groups=attrs.num_groups, eps=attrs.eps)
+    return F._group_norm_grad.typed(dy, data, gamma, out1, out2, num_groups=attrs.num_groups, eps=attrs.eps)
 
 
 @operator("_group_norm_grad", outputs=3, memory="new")
 def _group_norm_grad(
-    head: Tensor, data: Tensor, gamma: Tensor, mean: Tensor, rstd: Tensor, *, num_groups: Int, eps: Float
+    dy: Tensor, data: Tensor, gamma: Tensor, mean: Tensor, rstd: Tensor, *, num_groups: Int, eps: Float
 ) -> Tensor | tuple[Tensor, ...]:
     """Gradients of group normalisation in data, gamma and beta."""
-    return K.group_norm_grad(head, data, gamma, mean, rstd, num_groups)
+    return K.group_norm_grad(dy, data, gamma, mean, rstd, num_groups)
 
 
 @decompose(_group_norm_grad)
 def _group_norm_grad_decompose(
-    head: Value, data: Value, gamma: Value, mean: Value, rstd: Value, *, num_groups: int, eps: float
+    dy: Value, data: Value, gamma: Value, mean: Value, rstd: Value, *, num_groups: int, eps: float
 ) -> tuple[Value, Value, Value]:
     n, c, *space = data.shape
     grouped = (n, num_groups, c // num_groups, math.prod(space))
-    head, x = F._reshape_to(head, shape=grouped), F._reshape_to(data, shape=grouped)
-    dx, dgamma, dbeta = _normalised_grad(head, x, gamma, (2, 3), (1, 2), eps)
+    dy, x = F._reshape_to(dy, shape=grouped), F._reshape_to(data, shape=grouped)
+    dx, dgamma, dbeta = _normalised_grad(dy, x, gamma, (2, 3), (1, 2), eps)
     wanted = zip((dx, dgamma, dbeta), (data.shape, gamma.shape, gamma.shape), strict=True)
     dx, dgamma, dbeta = (F._reshape_to(gradient, shape=shape) for gradient, shape in wanted)
     return dx, dgamma, dbeta
@@ -354,7 +354,7 @@ def _layer_norm_rows(node: Node, x: Expr, gamma: Expr, beta: Expr) -> tuple[Expr
 
 @by_rows(F._layer_norm_grad, last_axis, outputs=(WHOLE, COLUMN, COLUMN))
 def _layer_norm_grad_rows(
-    node: Node, head: Expr, x: Expr, gamma: Expr, mean: Expr, rstd: Expr
+    node: Node, dy: Expr, x: Expr, gamma: Expr, mean: Expr, rstd: Expr
 ) -> tuple[Expr, Expr, Expr]:
-    xhat, g = (x - mean) * rstd, head * gamma
-    return (g - (row_mean(g) + xhat * row_mean(g * xhat))) * rstd, head * xhat, head
+    xhat, g = (x - mean) * rstd, dy * gamma
+    return (g - (row_mean(g) + xhat * row_mean(g * xhat))) * rstd, dy * xhat, dy

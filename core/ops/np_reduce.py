@@ -58,16 +58,16 @@ sum_, prod = _enter("sum"), _enter("prod")
 
 
 @gradient(sum_)
-def _sum_gradient(head: Value, a_shape: tuple[int, ...], a_dtype: str, attrs: Namespace) -> Gradients:
-    return [F._broadcast_from(_spread(head, a_shape, attrs), shape=a_shape).astype(a_dtype, copy=False)]
+def _sum_gradient(dy: Value, a_shape: tuple[int, ...], a_dtype: str, attrs: Namespace) -> Gradients:
+    return [F._broadcast_from(_spread(dy, a_shape, attrs), shape=a_shape).astype(a_dtype, copy=False)]
 
 
 @gradient(prod)
 def _prod_gradient(
-    head: Value, a: Value, out: Value, a_shape: tuple[int, ...], a_dtype: str, attrs: Namespace
+    dy: Value, a: Value, out: Value, a_shape: tuple[int, ...], a_dtype: str, attrs: Namespace
 ) -> Gradients:
-    head, out = (_spread(F.Cast(x, dtype=a_dtype), a_shape, attrs) for x in (head, out))
-    return [F.broadcast_div(F.broadcast_mul(head, out), a)]
+    dy, out = (_spread(F.Cast(x, dtype=a_dtype), a_shape, attrs) for x in (dy, out))
+    return [F.broadcast_div(F.broadcast_mul(dy, out), a)]
 
 
 @operator("_npi_mean", memory="new")
@@ -85,12 +85,12 @@ def mean(a: Tensor, *, axis: Axis = None, dtype: OptDType = None, keepdims: Bool
 
 
 @gradient(mean)
-def _mean_gradient(head: Value, a_shape: tuple[int, ...], attrs: Namespace, a_dtype: str) -> Gradients:
+def _mean_gradient(dy: Value, a_shape: tuple[int, ...], attrs: Namespace, a_dtype: str) -> Gradients:
     count = 1
     for axis in _axes(attrs.axis, len(a_shape), "mean"):
         count *= a_shape[axis]
-    head = head.astype(a_dtype, copy=False) * (1.0 / max(count, 1))
-    return [F._broadcast_from(_spread(head, a_shape, attrs), shape=a_shape)]
+    dy = dy.astype(a_dtype, copy=False) * (1.0 / max(count, 1))
+    return [F._broadcast_from(_spread(dy, a_shape, attrs), shape=a_shape)]
 
 
 def _enter_extremum(name: str) -> Operator:
@@ -104,10 +104,10 @@ def _enter_extremum(name: str) -> Operator:
 
     @gradient(op)
     def _op_gradient(
-        head: Value, a: Value, out: Value, a_shape: tuple[int, ...], attrs: Namespace, a_dtype: str
+        dy: Value, a: Value, out: Value, a_shape: tuple[int, ...], attrs: Namespace, a_dtype: str
     ) -> Gradients:
         hit = F.broadcast_equal(a, _spread(out, a_shape, attrs))
-        return [F.broadcast_mul(hit, _spread(head, a_shape, attrs))]
+        return [F.broadcast_mul(hit, _spread(dy, a_shape, attrs))]
 
     return op
 

@@ -86,8 +86,8 @@ def npx_reshape(a: Tensor, *, newshape: Shape, reverse: Bool = False, order: Str
 for _op in (reshape, npx_reshape):
 
     @gradient(_op)
-    def _op_gradient(head: Value, a_shape: tuple[int, ...]) -> Gradients:
-        return [F._reshape_to(head, shape=a_shape)]
+    def _op_gradient(dy: Value, a_shape: tuple[int, ...]) -> Gradients:
+        return [F._reshape_to(dy, shape=a_shape)]
 
 
 @operator("_npi_rot90")
@@ -108,5 +108,5 @@ def rot90(m: Tensor, *, k: Int = 1, axes: Shape = (0, 1)) -> Tensor:
 
 
 @gradient(rot90)
-def _rot90_gradient(head: Value, attrs: Namespace) -> Gradients:
-    return [F._npi_rot90(head, k=attrs.k, axes=attrs.axes)]
+def _rot90_gradient(dy: Value, attrs: Namespace) -> Gradients:
+    return [F._npi_rot90(dy, k=attrs.k, axes=attrs.axes)]

@@ -323,10 +323,10 @@ def _sum_squares(x: Tensor) -> Tensor:
 
 
 @gradient(multi_sum_sq)
-def _multi_sum_sq_gradient(head: Value, data: list[Value]) -> Gradients:
+def _multi_sum_sq_gradient(dy: Value, data: list[Value]) -> Gradients:
     """MXNet has none and refuses; zeros, as of a piecewise constant operator, would be wrong."""
-    heads = [F.slice_axis(2.0 * head, axis=0, begin=i, end=i + 1) for i in range(len(data))]
-    return [x * F._broadcast_from(F.Cast(h, dtype=x.dtype), shape=x.shape) for x, h in zip(data, heads, strict=True)]
+    dys = [F.slice_axis(2.0 * dy, axis=0, begin=i, end=i + 1) for i in range(len(data))]
+    return [x * F._broadcast_from(F.Cast(h, dtype=x.dtype), shape=x.shape) for x, h in zip(data, dys, strict=True)]
 
 
 @pointwise("multi_lars", differentiable=False, real=True, shape=SAME)

@@ -30,10 +30,10 @@ def sort(data: Tensor, *, axis: OptInt = -1, is_ascend: Bool = True) -> Tensor:
 
 
 @gradient(sort)
-def _sort_gradient(head: Value, data: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+def _sort_gradient(dy: Value, data: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     order = F.argsort(data, axis=attrs.axis, is_ascend=attrs.is_ascend, dtype="int64")
     flat = data_shape if attrs.axis is not None else (data.size,)
-    grad = F._scatter_along(head, order, shape=flat, axis=0 if attrs.axis is None else attrs.axis)
+    grad = F._scatter_along(dy, order, shape=flat, axis=0 if attrs.axis is None else attrs.axis)
     return [in_shape(grad, data_shape)]
 
 
@@ -90,12 +90,12 @@ def _topk_special(attrs: Namespace) -> Special:
 
 
 @gradient(topk)
-def _topk_gradient(heads: Sequence[Value], data: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+def _topk_gradient(dys: Sequence[Value], data: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     if attrs.ret_typ in ("indices", "mask"):
         return [F.zeros_like(data)]
     places = F.topk(data, axis=attrs.axis, k=attrs.k, ret_typ="indices", is_ascend=attrs.is_ascend, dtype="int64")
     flat = data_shape if attrs.axis is not None else (data.size,)
-    grad = F._scatter_along(heads[0], places, shape=flat, axis=0 if attrs.axis is None else attrs.axis)
+    grad = F._scatter_along(dys[0], places, shape=flat, axis=0 if attrs.axis is None else attrs.axis)
     return [in_shape(grad, data_shape)]
 
 
@@ -106,8 +106,8 @@ def _scatter_along(data: Tensor, indices: Tensor, *, shape: Shape, axis: Int) ->
 
 
 @gradient(_scatter_along)
-def _scatter_along_gradient(head: Value, indices: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-    grad = F._gather_along(head, indices, axis=attrs.axis)
+def _scatter_along_gradient(dy: Value, indices: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    grad = F._gather_along(dy, indices, axis=attrs.axis)
     return [grad if grad.shape == data_shape else F.broadcast_to(grad, shape=data_shape), None]
 
 
@@ -118,8 +118,8 @@ def _gather_along(data: Tensor, indices: Tensor, *, axis: Int) -> Tensor:
 
 
 @gradient(_gather_along)
-def _gather_along_gradient(head: Value, indices: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-    return [F._scatter_along(head, indices, shape=data_shape, axis=attrs.axis), None]
+def _gather_along_gradient(dy: Value, indices: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    return [F._scatter_along(dy, indices, shape=data_shape, axis=attrs.axis), None]
 
 
 @composite("_put_along")

@@ -208,7 +208,7 @@ def identity_kl(
 
 
 @gradient(identity_kl)
-def _identity_kl_gradient(head: Value, data: Value, moving_avg: Value, attrs: Namespace) -> Gradients:
+def _identity_kl_gradient(dy: Value, data: Value, moving_avg: Value, attrs: Namespace) -> Gradients:
     batch = F.mean(data, axis=0)
     mean = moving_avg * attrs.momentum + batch * (1.0 - attrs.momentum)
     F._write_state(moving_avg, mean)
@@ -216,7 +216,7 @@ def _identity_kl_gradient(head: Value, data: Value, moving_avg: Value, attrs: Na
     pull = F._rdiv_scalar(mean, scalar=-target) + F._rdiv_scalar(
         F._rminus_scalar(mean, scalar=1.0), scalar=1.0 - target
     )
-    return [F.broadcast_add(head, pull * attrs.penalty), None]
+    return [F.broadcast_add(dy, pull * attrs.penalty), None]
 
 
 @operator("_write_state", mutates=("state",))

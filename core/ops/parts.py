@@ -30,8 +30,8 @@ def _slice_view(data: Tensor, *, key: Any_, zero_dim: Bool = False) -> Tensor:
 
 
 @gradient(_slice_view)
-def _slice_view_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-    return [F._put_part.typed(head, key=attrs.key, shape=data_shape)]
+def _slice_view_gradient(dy: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    return [F._put_part.typed(dy, key=attrs.key, shape=data_shape)]
 
 
 @operator("_put_part", memory="new")
@@ -41,8 +41,8 @@ def _put_part(data: Tensor, *, key: Any_, shape: Shape) -> Tensor:
 
 
 @gradient(_put_part)
-def _put_part_gradient(head: Value, attrs: Namespace, data_shape: tuple[int, ...]) -> Gradients:
-    return [F._reshape_to(F._slice_view.typed(head, key=attrs.key, zero_dim=False), shape=data_shape)]
+def _put_part_gradient(dy: Value, attrs: Namespace, data_shape: tuple[int, ...]) -> Gradients:
+    return [F._reshape_to(F._slice_view.typed(dy, key=attrs.key, zero_dim=False), shape=data_shape)]
 
 
 def _slice_key(
@@ -73,10 +73,10 @@ def slice_(data: Tensor, *, begin: OpenShape, end: OpenShape, step: OpenShape = 
 
 
 @gradient(slice_)
-def _slice_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+def _slice_gradient(dy: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     return [
         F._put_part.typed(
-            head, key=_slice_key(attrs.begin, attrs.end, attrs.step, len(data_shape), "slice"), shape=data_shape
+            dy, key=_slice_key(attrs.begin, attrs.end, attrs.step, len(data_shape), "slice"), shape=data_shape
         )
     ]
 
@@ -91,9 +91,9 @@ def slice_assign(lhs: Tensor, rhs: Tensor, *, begin: OpenShape, end: OpenShape, 
 
 
 @gradient(slice_assign)
-def _slice_assign_gradient(head: Value, attrs: Namespace) -> Gradients:
+def _slice_assign_gradient(dy: Value, attrs: Namespace) -> Gradients:
     part = {"begin": attrs.begin, "end": attrs.end, "step": attrs.step}
-    return [F._slice_assign_scalar(head, **part), F.slice(head, **part)]
+    return [F._slice_assign_scalar(dy, **part), F.slice(dy, **part)]
 
 
 @composite("_slice_assign_scalar", aliases=("_crop_assign_scalar",), unnamed=True)
@@ -125,10 +125,8 @@ def _axis_key(axis: int, begin: int, end: int | None, ndim: int) -> tuple[slice,
 
 
 @gradient(slice_axis)
-def _slice_axis_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-    return [
-        F._put_part.typed(head, key=_axis_key(attrs.axis, attrs.begin, attrs.end, len(data_shape)), shape=data_shape)
-    ]
+def _slice_axis_gradient(dy: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    return [F._put_part.typed(dy, key=_axis_key(attrs.axis, attrs.begin, attrs.end, len(data_shape)), shape=data_shape)]
 
 
 @operator("slice_like", memory="new")
@@ -148,9 +146,9 @@ def _like_key(shape: tuple[int, ...], like: tuple[int, ...], axes: tuple[int, ..
 
 @gradient(slice_like)
 def _slice_like_gradient(
-    head: Value, data_shape: tuple[int, ...], shape_like_shape: tuple[int, ...], attrs: Namespace
+    dy: Value, data_shape: tuple[int, ...], shape_like_shape: tuple[int, ...], attrs: Namespace
 ) -> Gradients:
-    return [F._put_part.typed(head, key=_like_key(data_shape, shape_like_shape, attrs.axes), shape=data_shape), None]
+    return [F._put_part.typed(dy, key=_like_key(data_shape, shape_like_shape, attrs.axes), shape=data_shape), None]
 
 
 # ---------------------------------------------------------------------------------------------- joins and splits
@@ -175,15 +173,15 @@ def _refuse_types(name: str, data: tuple[Tensor, ...]) -> None:
 
 
 @gradient(concat)
-def _concat_gradient(head: Value, shapes: Sequence[tuple[int, ...]], attrs: Namespace) -> Gradients:
+def _concat_gradient(dy: Value, shapes: Sequence[tuple[int, ...]], attrs: Namespace) -> Gradients:
     axis = attrs.dim % len(shapes[0])
-    return _parts(head, [s[axis] for s in shapes], axis)
+    return _parts(dy, [s[axis] for s in shapes], axis)
 
 
-def _parts(head: Value, lengths: list[int], axis: int) -> list[Value]:
+def _parts(dy: Value, lengths: list[int], axis: int) -> list[Value]:
     grads, start = [], 0
     for n in lengths:
-        grads.append(F._slice_view.typed(head, key=(slice(None),) * axis + (slice(start, start + n),), zero_dim=False))
+        grads.append(F._slice_view.typed(dy, key=(slice(None),) * axis + (slice(start, start + n),), zero_dim=False))
         start += n
     return grads
 
@@ -205,9 +203,9 @@ def stack(*data: Tensor, axis: Int = 0) -> Tensor:
 
 
 @gradient(stack)
-def _stack_gradient(head: Value, shapes: Sequence[tuple[int, ...]], attrs: Namespace) -> Gradients:
+def _stack_gradient(dy: Value, shapes: Sequence[tuple[int, ...]], attrs: Namespace) -> Gradients:
     before = (slice(None),) * (attrs.axis % (len(shapes[0]) + 1))
-    return [F._slice_view.typed(head, key=(*before, i), zero_dim=True) for i in range(len(shapes))]
+    return [F._slice_view.typed(dy, key=(*before, i), zero_dim=True) for i in range(len(shapes))]
 
 
 @operator(
@@ -257,11 +255,11 @@ def _bounds(n: int, indices: tuple[int, ...], sections: int) -> list[int]:
 for _op in (split, split_v2):
 
     @gradient(_op)
-    def _op_gradient(heads: Sequence[Value], data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    def _op_gradient(dys: Sequence[Value], data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
         axis = attrs.axis % len(data_shape)
         if attrs.squeeze_axis:
-            heads = [F.expand_dims(h, axis=axis) for h in heads]
-        return [F.Concat(*heads, dim=axis)]
+            dys = [F.expand_dims(h, axis=axis) for h in dys]
+        return [F.Concat(*dys, dim=axis)]
 
 
 # ---------------------------------------------------------------------------------------------- repeats and pads
@@ -276,12 +274,12 @@ def tile(data: Tensor, *, reps: Shape) -> Tensor:
 
 
 @gradient(tile)
-def _tile_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+def _tile_gradient(dy: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     n = max(len(data_shape), len(attrs.reps))
     shape = (1,) * (n - len(data_shape)) + data_shape
     reps = (1,) * (n - len(attrs.reps)) + attrs.reps
     pairs = tuple(v for pair in zip(reps, shape, strict=True) for v in pair)
-    folded = F._reshape_to(head, shape=pairs)
+    folded = F._reshape_to(dy, shape=pairs)
     return [F._reshape_to(F.sum(folded, axis=tuple(range(0, 2 * n, 2))), shape=data_shape)]
 
 
@@ -299,10 +297,10 @@ def repeat(data: Tensor, *, repeats: Int, axis: OptInt = None) -> Tensor:
 
 
 @gradient(repeat)
-def _repeat_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+def _repeat_gradient(dy: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     axis = 0 if attrs.axis is None else attrs.axis % len(data_shape)
     shape = (math.prod(data_shape),) if attrs.axis is None else data_shape
-    folded = F._reshape_to(head, shape=(*shape[: axis + 1], attrs.repeats, *shape[axis + 1 :]))
+    folded = F._reshape_to(dy, shape=(*shape[: axis + 1], attrs.repeats, *shape[axis + 1 :]))
     return [F._reshape_to(F.sum(folded, axis=(axis + 1,)), shape=data_shape)]
 
 
@@ -362,17 +360,15 @@ def source_places(n: int, lo: int, hi: int, mode: str) -> tuple[int, ...]:
 
 
 @gradient(pad)
-def _pad_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+def _pad_gradient(dy: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     widths = list(zip(attrs.pad_width[::2], attrs.pad_width[1::2], strict=True))
     if attrs.mode == "constant":
-        return [
-            F._slice_view(head, key=tuple(slice(lo, lo + n) for n, (lo, _) in zip(data_shape, widths, strict=True)))
-        ]
+        return [F._slice_view(dy, key=tuple(slice(lo, lo + n) for n, (lo, _) in zip(data_shape, widths, strict=True)))]
     for axis, (lo, hi) in reversed(list(enumerate(widths))):
         if lo or hi:
             n = data_shape[axis]
-            head = F._fold_places(head, places=source_places(n, lo, hi, attrs.mode), axis=axis, length=n)
-    return [head]
+            dy = F._fold_places(dy, places=source_places(n, lo, hi, attrs.mode), axis=axis, length=n)
+    return [dy]
 
 
 @operator("_fold_places", memory="new")
@@ -383,8 +379,8 @@ def _fold_places(data: Tensor, *, places: Any_, axis: Int, length: Int) -> Tenso
 
 
 @gradient(_fold_places)
-def _fold_places_gradient(head: Value, attrs: Namespace) -> Gradients:
-    return [F._take_places(head, places=attrs.places, axis=attrs.axis)]
+def _fold_places_gradient(dy: Value, attrs: Namespace) -> Gradients:
+    return [F._take_places(dy, places=attrs.places, axis=attrs.axis)]
 
 
 @operator("_take_places", memory="new")
@@ -394,5 +390,5 @@ def _take_places(data: Tensor, *, places: Any_, axis: Int) -> Tensor:
 
 
 @gradient(_take_places)
-def _take_places_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-    return [F._fold_places(head, places=attrs.places, axis=attrs.axis, length=data_shape[attrs.axis])]
+def _take_places_gradient(dy: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    return [F._fold_places(dy, places=attrs.places, axis=attrs.axis, length=data_shape[attrs.axis])]

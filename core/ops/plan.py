@@ -111,13 +111,13 @@ def _recurrent(
 
 @operator("_plan_rnn_grad", memory="new", draws=lambda attrs: bool(attrs["p"]))
 def _recurrent_grad(
-    head: Tensor, head_state: Tensor, head_cell: Tensor, data: Tensor, state: Tensor, state_cell: Tensor, out: Tensor,
+    dy: Tensor, dy_state: Tensor, dy_cell: Tensor, data: Tensor, state: Tensor, state_cell: Tensor, out: Tensor,
     *parameters: Tensor, reserve: tuple[Tensor, ...], state_size: Int, num_layers: Int,
     mode: Annotated[str, Choice(*GATES)], bidirectional: Bool, p: Float, key: int,
 ) -> Tensor | tuple[Tensor, ...]:  # fmt: skip
     """Gradients of `_plan_rnn` in data, states and the parts of the parameters."""
     dx, dparameters, dh0, dc0 = kernels.rnn.rnn_grad(
-        head, head_state, head_cell, data, parameters, state, state_cell, out, reserve, mode, state_size, num_layers,
+        dy, dy_state, dy_cell, data, parameters, state, state_cell, out, reserve, mode, state_size, num_layers,
         bidirectional, p, key, True,
     )  # fmt: skip
     return (dx, dh0, *(() if dc0 is None else (dc0,)), *dparameters)

@@ -116,7 +116,7 @@ def _derive(op: Operator, formula: Formula) -> None:
             found = formula.gradient(k)
             if found is None:
                 derived[k] = None
-            elif found[0].root is Expr("input", 0):  # the head itself
+            elif found[0].root is Expr("input", 0):  # dy itself
                 derived[k] = (None, ())
             else:
                 derived[k] = (_formula_operator(f"_backward_{op.name}_{k}", found[0], op), found[1])
@@ -130,7 +130,7 @@ def _derive(op: Operator, formula: Formula) -> None:
         return sorted(reads - {GRADIENT})
 
     def rule(
-        head: Value, values: dict[int, Value], shapes: Sequence[Any], attrs: Attrs, needs: Sequence[bool]
+        dy: Value, values: dict[int, Value], shapes: Sequence[Any], attrs: Attrs, needs: Sequence[bool]
     ) -> list[Value | None]:
         gradients: list[Value | None] = []
         for k in range(count):
@@ -141,11 +141,11 @@ def _derive(op: Operator, formula: Formula) -> None:
                 gradients.append(None)
                 continue
             derivative, reads = found
-            g = head
+            g = dy
             if derivative is not None:
                 operands = []
                 for r in reads:
-                    operands.append(head if r == GRADIENT else values[r])
+                    operands.append(dy if r == GRADIENT else values[r])
                 if derivative.attrs:
                     g = derivative(*operands, **{a: attrs[a] for a in derivative.attrs})
                 else:

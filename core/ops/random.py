@@ -121,7 +121,7 @@ def gamma_slope(alpha: Tensor, sample: Tensor) -> Tensor:
 
 
 @gradient(gamma_slope)
-def _gamma_slope_gradient(head: Value) -> Gradients:
+def _gamma_slope_gradient(dy: Value) -> Gradients:
     raise MXNetError("gamma samples are differentiable once: their derivative by the shape has no formula for its own")
 
 
@@ -132,8 +132,8 @@ def gamma_of_shape(alpha: Tensor, sample: Tensor) -> Tensor:
 
 
 @gradient(gamma_of_shape)
-def _gamma_of_shape_gradient(head: Value, alpha: Value, out: Value) -> Gradients:
-    return [head * F._gamma_slope(alpha, out), None]
+def _gamma_of_shape_gradient(dy: Value, alpha: Value, out: Value) -> Gradients:
+    return [dy * F._gamma_slope(alpha, out), None]
 
 
 @operator("_multinomial", rng=True, memory="new")

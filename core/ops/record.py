@@ -99,7 +99,9 @@ class Operator(Facts):
         self.rule: Callable[..., Any] | None = None
         self.user_rule: Callable[..., Any] | None = None  # of an autograd.Function
         self.operands_read: Callable[[], list[int]] | None = None  # of a pointwise operator: what its rule reads
-        self.count_heads = callable(outputs) or outputs > 1  # the rule sees several heads, zeros where none came
+        self.several_outputs = (
+            callable(outputs) or outputs > 1
+        )  # the rule sees several output gradients, zeros where none came
         self._kept: tuple[Any, ...] | None = None
         self.reads: list[tuple[str, int]] = []  # what the rule is given (see `gradient`)
         self.given: Callable[..., Any] | None = None  # calls the rule with that; made by `core.backward`
@@ -136,7 +138,7 @@ class Operator(Facts):
         """
         if self.composite or self.rng or self.train or self.reserves or self.mutates or self.visible is not None:
             return "more"
-        return "several" if self.count_heads else "one" if self.outputs == 1 else "more"
+        return "several" if self.several_outputs else "one" if self.outputs == 1 else "more"
 
     @functools.cached_property
     def conditional(self) -> list[tuple[int, str, object]]:
@@ -167,8 +169,8 @@ class Operator(Facts):
     @functools.cached_property
     def starts(self) -> bool:
         """Whether gradients may start here although none comes in: the rule does not read it, or is a user's."""
-        reads_head = self.formula is not None or any(kind in ("head", "heads") for kind, _ in self.reads)
-        return self.user_rule is not None or (self.rule is not None and not reads_head)
+        reads_dy = self.formula is not None or any(kind in ("dy", "dys") for kind, _ in self.reads)
+        return self.user_rule is not None or (self.rule is not None and not reads_dy)
 
     def moves(self, attrs: Attrs) -> bool:
         """Whether the backward pass moves states that an application keeps, whatever gradient comes in: in training."""
@@ -346,13 +348,13 @@ class Operator(Facts):
             self._kept = kept
         return kept
 
-    def heads_read(self, count: int) -> Sequence[int]:
+    def dys_read(self, count: int) -> Sequence[int]:
         """Which of the incoming gradients the rule of an operator of several outputs looks at."""
         found: list[int] = []
         for kind, i in self.reads:
-            if kind == "heads":
+            if kind == "dys":
                 return range(count)
-            if kind == "head":
+            if kind == "dy":
                 found.append(i)
         return found if self.user_rule is None else range(count)
 

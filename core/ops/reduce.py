@@ -96,9 +96,9 @@ def _reduced(shape: tuple[int, ...], attrs: Namespace) -> tuple[int, ...]:
     return reduction_axes(attrs.axis, getattr(attrs, "exclude", False), len(shape), "reduction")
 
 
-def _spread(head: Value, shape: tuple[int, ...], attrs: Namespace) -> Value:
-    """The head with its axes put back, ready to broadcast against the data."""
-    return F._reshape_to(head, shape=kept_shape(shape, _reduced(shape, attrs)))
+def _spread(dy: Value, shape: tuple[int, ...], attrs: Namespace) -> Value:
+    """dy with its axes put back, ready to broadcast against the data."""
+    return F._reshape_to(dy, shape=kept_shape(shape, _reduced(shape, attrs)))
 
 
 @operator("_repeat_over")
@@ -108,50 +108,50 @@ def _repeat_over(data: Tensor, *, axes: Shape, shape: Shape) -> Tensor:
 
 
 @gradient(_repeat_over)
-def _repeat_over_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-    return [F._reshape_to(F._sum_to(head, shape=kept_shape(attrs.shape, attrs.axes)), shape=data_shape)]
+def _repeat_over_gradient(dy: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    return [F._reshape_to(F._sum_to(dy, shape=kept_shape(attrs.shape, attrs.axes)), shape=data_shape)]
 
 
 @gradient(sum_)
-def _sum_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-    return [F._repeat_over.typed(head, axes=_reduced(data_shape, attrs), shape=data_shape)]
+def _sum_gradient(dy: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    return [F._repeat_over.typed(dy, axes=_reduced(data_shape, attrs), shape=data_shape)]
 
 
 @gradient(mean)
-def _mean_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+def _mean_gradient(dy: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
     axes = _reduced(data_shape, attrs)
     count = math.prod(data_shape[a] for a in axes)
-    return [F._repeat_over.typed(head * (1.0 / count if count else 0.0), axes=axes, shape=data_shape)]
+    return [F._repeat_over.typed(dy * (1.0 / count if count else 0.0), axes=axes, shape=data_shape)]
 
 
 @gradient(prod)
-def _prod_gradient(head: Value, data: Value, out: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-    head = _spread(head, data_shape, attrs)
+def _prod_gradient(dy: Value, data: Value, out: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    dy = _spread(dy, data_shape, attrs)
     out = _spread(out, data_shape, attrs)
-    return [F.broadcast_div(F.broadcast_mul(head, out), data)]
+    return [F.broadcast_div(F.broadcast_mul(dy, out), data)]
 
 
 @gradient(nanprod)
-def _nanprod_gradient(head: Value, data: Value, out: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-    head = _spread(head, data_shape, attrs)
+def _nanprod_gradient(dy: Value, data: Value, out: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    dy = _spread(dy, data_shape, attrs)
     out = _spread(out, data_shape, attrs)
-    grad = F.broadcast_div(F.broadcast_mul(head, out), data)
+    grad = F.broadcast_div(F.broadcast_mul(dy, out), data)
     return [F.where(F.broadcast_equal(data, data), grad, F.zeros_like(grad))]
 
 
 @gradient(nansum)
-def _nansum_gradient(head: Value, data: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-    head = _spread(head, data_shape, attrs)
-    grad = F._broadcast_from(head, shape=data_shape)
+def _nansum_gradient(dy: Value, data: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    dy = _spread(dy, data_shape, attrs)
+    grad = F._broadcast_from(dy, shape=data_shape)
     return [F.where(F.broadcast_equal(data, data), grad, F.zeros_like(grad))]
 
 
 def _extremum_rule(op: Operator) -> Any:
     @gradient(op)
-    def _op_gradient(head: Value, data: Value, out: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-        head = _spread(head, data_shape, attrs)
+    def _op_gradient(dy: Value, data: Value, out: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+        dy = _spread(dy, data_shape, attrs)
         out = _spread(out, data_shape, attrs)
-        return [F.broadcast_mul(F.broadcast_equal(data, out), head)]
+        return [F.broadcast_mul(F.broadcast_equal(data, out), dy)]
 
 
 _extremum_rule(max_)
@@ -173,14 +173,14 @@ def norm(
 
 @gradient(norm)
 def _norm_gradient(
-    head: Value, data: Value, out: Value, data_shape: tuple[int, ...], data_dtype: str, attrs: Namespace
+    dy: Value, data: Value, out: Value, data_shape: tuple[int, ...], data_dtype: str, attrs: Namespace
 ) -> Gradients:
-    head = _spread(head, data_shape, attrs)
+    dy = _spread(dy, data_shape, attrs)
     out = _spread(out, data_shape, attrs)
     other = attrs.out_dtype not in (None, data_dtype)  # the type of the norm
     wide = F.Cast(data, dtype=attrs.out_dtype) if other else data
     rate = F.sign(wide) if attrs.ord == 1 else F.broadcast_div(wide, out)
-    slope = F.broadcast_mul(rate, head)
+    slope = F.broadcast_mul(rate, dy)
     return [F.Cast(slope, dtype=data_dtype) if other else slope]
 
 
@@ -248,9 +248,9 @@ def cumsum(a: Tensor, *, axis: OptInt = None, dtype: OptDType = None) -> Tensor:
 
 
 @gradient(cumsum)
-def _cumsum_gradient(head: Value, a_shape: tuple[int, ...], a_dtype: str, attrs: Namespace) -> Gradients:
+def _cumsum_gradient(dy: Value, a_shape: tuple[int, ...], a_dtype: str, attrs: Namespace) -> Gradients:
     axis = 0 if attrs.axis is None else attrs.axis
-    back = F.reverse(F.cumsum(F.reverse(head, axis=axis), axis=axis), axis=axis)
+    back = F.reverse(F.cumsum(F.reverse(dy, axis=axis), axis=axis), axis=axis)
     return [F._reshape_to(back, shape=a_shape).astype(a_dtype, copy=False)]
 
 
@@ -268,16 +268,16 @@ def moments(data: Tensor, *, axes: Axis = None, keepdims: Bool = False) -> Tenso
 
 @gradient(moments)
 def _moments_gradient(
-    head: Value, head1: Value, data: Value, out: Value, data_shape: tuple[int, ...], attrs: Namespace
+    dy: Value, dy1: Value, data: Value, out: Value, data_shape: tuple[int, ...], attrs: Namespace
 ) -> Gradients:
     axes = reduction_axes(attrs.axes, False, len(data_shape), "moments")
     kept = kept_shape(data_shape, axes)
     count = 1
     for a in axes:
         count *= data_shape[a]
-    head, head1, centre = (F._reshape_to(v, shape=kept) for v in (head, head1, out))
-    spread = F.broadcast_mul(F.broadcast_sub(data, centre), head1 * 2.0)
-    return [F.broadcast_add(spread, head) * (1.0 / max(1, count))]
+    dy, dy1, centre = (F._reshape_to(v, shape=kept) for v in (dy, dy1, out))
+    spread = F.broadcast_mul(F.broadcast_sub(data, centre), dy1 * 2.0)
+    return [F.broadcast_add(spread, dy) * (1.0 / max(1, count))]
 
 
 def _square_sum_storage(stypes: Sequence[str], attrs: Attrs) -> str:

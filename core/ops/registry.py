@@ -11,7 +11,7 @@ Signature of the decorated function: positional parameters are inputs (default N
 any number), keyword-only parameters are attributes, annotated with a type of `core.ops.attributes`.
 
 `gradient(op)` decorates the gradient rule of a primitive. The names of its parameters say what it
-reads, and only that is kept on the tape: `head` (`head1`, ...; `heads` for all) for the incoming gradients,
+reads, and only that is kept on the tape: `dy` (`dy1`, ...; `dys` for all) for the output gradients,
 names of inputs, `out` (`out1`, ...), `<input>_shape`, `<input>_dtype`, `shapes` (of all inputs), `attrs`
 (namespace of attributes) and `needs` (one bool per input). It returns one gradient per input (None: zero), written
 with operators (`F`).
@@ -113,11 +113,11 @@ def gradient(op: Operator) -> Callable[[Callable[..., Any]], Callable[..., Any]]
         parameters = list(inspect.signature(rule).parameters)
         op.rule = rule
         op.reads = [_source(op, p) for p in parameters]
-        if "head" in op.inputs and "head1" in parameters:
-            # The operator is itself part of a gradient: `head` is its input, `head1` what comes back to it.
-            op.reads[parameters.index("head1")] = "head", 0
-            if "head" in parameters:
-                op.reads[parameters.index("head")] = "input", op.inputs.index("head")
+        if "dy" in op.inputs and "dy1" in parameters:
+            # The operator is itself part of a gradient: `dy` is its input, `dy1` what comes back to it.
+            op.reads[parameters.index("dy1")] = "dy", 0
+            if "dy" in parameters:
+                op.reads[parameters.index("dy")] = "input", op.inputs.index("dy")
         return rule
 
     return enter
@@ -157,11 +157,11 @@ def decompose(op: Operator) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
     def enter(expression: Callable[..., Any]) -> Callable[..., Any]:
         def rule(
-            inputs: list[Value | None], heads: list[Value], attrs: Namespace, needs: list[bool]
+            inputs: list[Value | None], dys: list[Value], attrs: Namespace, needs: list[bool]
         ) -> list[Value | None]:
-            return gradients_through(lambda *values: expression(*values, **vars(attrs)), inputs, heads, needs)
+            return gradients_through(lambda *values: expression(*values, **vars(attrs)), inputs, dys, needs)
 
-        op.reads = [("inputs", 0), ("heads", 0), ("attrs", 0), ("needs", 0)]
+        op.reads = [("inputs", 0), ("dys", 0), ("attrs", 0), ("needs", 0)]
         op.rule = rule
         return expression
 
@@ -169,21 +169,21 @@ def decompose(op: Operator) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
 
 def gradients_through(
-    expression: Callable[..., Any], inputs: Sequence[Any], heads: Sequence[Any], needs: Sequence[bool]
+    expression: Callable[..., Any], inputs: Sequence[Any], dys: Sequence[Any], needs: Sequence[bool]
 ) -> list[Any]:
-    """Gradients of `expression(*inputs)` with respect to those inputs that `needs` marks, for `heads` that come in.
+    """Gradients of `expression(*inputs)` with respect to those inputs that `needs` marks, for the output gradients `dys`.
 
     By the class of the arrays, which knows the tape: see `core.backward.gradients_through`.
     """
-    owner = next(x for x in (*inputs, *heads) if x is not None)
-    return owner._gradients_through(expression, inputs, heads, needs)
+    owner = next(x for x in (*inputs, *dys) if x is not None)
+    return owner._gradients_through(expression, inputs, dys, needs)
 
 
 def _source(op: Operator, parameter: str) -> tuple[str, int]:
     """Where the tape finds the parameter of a gradient rule: (kind, position)."""
-    if parameter in ("attrs", "needs", "heads", "shapes", "reserve"):
+    if parameter in ("attrs", "needs", "dys", "shapes", "reserve"):
         return parameter, 0
-    for kind in ("head", "out"):
+    for kind in ("dy", "out"):
         if parameter.startswith(kind) and (parameter == kind or parameter[len(kind) :].isdigit()):
             return kind, int(parameter[len(kind) :] or 0)
     for suffix in ("_shape", "_dtype"):

@@ -39,13 +39,13 @@ def _rnn(
 
 @gradient(_rnn)
 def _rnn_gradient(
-    heads: Sequence[Value], data: Value, parameters: Value, state: Value, state_cell: Value, out: Value,
+    dys: Sequence[Value], data: Value, parameters: Value, state: Value, state_cell: Value, out: Value,
     attrs: Namespace, reserve: tuple[Tensor, ...],
 ) -> Gradients | Value:  # fmt: skip
     how = {k: v for k, v in vars(attrs).items() if k != "training"}
     how["p"] = attrs.p if attrs.training else 0.0  # predictions are differentiated too, without dropout
     return F._rnn_grad(
-        *heads, *([None] if len(heads) < 3 else []), data, parameters, state, state_cell, out, reserve=reserve, **how
+        *dys, *([None] if len(dys) < 3 else []), data, parameters, state, state_cell, out, reserve=reserve, **how
     )
 
 
@@ -54,13 +54,13 @@ def _rnn_gradient(
     draws=lambda attrs: bool(attrs["p"]), in_parts="_plan_rnn_grad",
 )  # fmt: skip
 def _rnn_grad(
-    head: Tensor, head_state: Tensor, head_cell: Tensor, data: Tensor, parameters: Tensor, state: Tensor,
+    dy: Tensor, dy_state: Tensor, dy_cell: Tensor, data: Tensor, parameters: Tensor, state: Tensor,
     state_cell: Tensor, out: Tensor, *, reserve: tuple[Tensor, ...], state_size: Int, num_layers: Int,
     mode: Annotated[str, Choice(*MODES)], bidirectional: Bool, p: Float, key: int,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """Gradients of `_rnn` in data, parameters and states, from what its forward pass kept."""
     grads: Sequence[Any] = kernels.rnn.rnn_grad(
-        head, head_state, head_cell, data, parameters, state, state_cell, out, reserve, mode, state_size, num_layers,
+        dy, dy_state, dy_cell, data, parameters, state, state_cell, out, reserve, mode, state_size, num_layers,
         bidirectional, p, key, True,
     )  # fmt: skip
     return tuple(g for g in grads if g is not None)
@@ -68,23 +68,23 @@ def _rnn_grad(
 
 @decompose(_rnn_grad)
 def _rnn_grad_decompose(
-    head: Value, head_state: Value, head_cell: Value, data: Value, parameters: Value, state: Value, state_cell: Value,
+    dy: Value, dy_state: Value, dy_cell: Value, data: Value, parameters: Value, state: Value, state_cell: Value,
     out: Value, *, reserve: tuple[Tensor, ...], state_size: int, num_layers: int, mode: str, bidirectional: bool,
     p: float, key: int,
 ) -> Sequence[Value]:  # fmt: skip
     if p:
         raise MXNetError("RNN has no second derivative with dropout between layers: use predict mode, or p=0")
     operands = [x for x in (data, parameters, state, state_cell) if x is not None]
-    heads = [head, head_state, head_cell]
+    dys = [dy, dy_state, dy_cell]
 
     def network(data: Value, parameters: Value, state: Value, cell: Value | None = None) -> list[Value]:
         directions = 2 if bidirectional else 1
         results = _stepwise(
             data, parameters, state, cell, None, state_size, num_layers, directions, mode, 0.0, None, None
         )
-        return [result for result, h in zip(results, heads, strict=False) if h is not None]
+        return [result for result, h in zip(results, dys, strict=False) if h is not None]
 
-    return gradients_through(network, operands, [h for h in heads if h is not None], [True] * len(operands))
+    return gradients_through(network, operands, [h for h in dys if h is not None], [True] * len(operands))
 
 
 def _shown(attrs: Attrs) -> int:

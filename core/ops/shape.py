@@ -126,8 +126,8 @@ def reshape(
     """The same elements in another shape (0, -1, -2, -3, -4: see MXNet's reshape)."""
     now = data.shape
     if not shape and target_shape:
-        head = tuple(now[:1]) if keep_highest else ()
-        shape = head + tuple(-1 if n == 0 else n for n in target_shape[len(head) :])
+        kept_rows = tuple(now[:1]) if keep_highest else ()
+        shape = kept_rows + tuple(-1 if n == 0 else n for n in target_shape[len(kept_rows) :])
     after = reshaped(now, shape, reverse) if shape or data.numel() == 1 else now
     if -1 in shape and (size := math.prod(after)) != data.numel():  # networks leave out a group that is not full
         data = K.take_part(K.reshape(data, (-1,)), (slice(0, size),))
@@ -187,8 +187,8 @@ def reshape_like(
 
 
 @gradient(reshape_like)
-def _reshape_like_gradient(head: Value, lhs_shape: tuple[int, ...]) -> Gradients:
-    return [F._reshape_to(head, shape=lhs_shape), None]
+def _reshape_like_gradient(dy: Value, lhs_shape: tuple[int, ...]) -> Gradients:
+    return [F._reshape_to(dy, shape=lhs_shape), None]
 
 
 @operator("_reshape_to", reshapes=True)
@@ -234,11 +234,11 @@ def squeeze(data: Tensor, *, axis: Axis = None) -> Tensor:
 
 
 def _restore_shape(op: Operator) -> Any:
-    """The gradient of everything above: the head in the shape that the data had."""
+    """The gradient of everything above: the output gradient in the shape that the data had."""
 
     @gradient(op)
-    def _op_gradient(head: Value, data_shape: tuple[int, ...]) -> Gradients:
-        return [F._reshape_to(head, shape=data_shape)]
+    def _op_gradient(dy: Value, data_shape: tuple[int, ...]) -> Gradients:
+        return [F._reshape_to(dy, shape=data_shape)]
 
 
 for _op in (reshape, flatten, _reshape_to, expand_dims, squeeze):
@@ -246,8 +246,8 @@ for _op in (reshape, flatten, _reshape_to, expand_dims, squeeze):
 
 
 @gradient(dynamic_reshape)
-def _dynamic_reshape_gradient(head: Value, data_shape: tuple[int, ...]) -> Gradients:
-    return [F._reshape_to(head, shape=data_shape), None]
+def _dynamic_reshape_gradient(dy: Value, data_shape: tuple[int, ...]) -> Gradients:
+    return [F._reshape_to(dy, shape=data_shape), None]
 
 
 # ---------------------------------------------------------------------------------------------- order of axes
@@ -287,13 +287,13 @@ def _square(matrix: Tensor, axes: tuple[int, ...]) -> Tensor:
 
 
 @gradient(transpose)
-def _transpose_gradient(head: Value, attrs: Namespace) -> Gradients:
+def _transpose_gradient(dy: Value, attrs: Namespace) -> Gradients:
     axes = attrs.axes
     if not axes:
-        return [F.transpose(head)]
+        return [F.transpose(dy)]
     if len(set(axes)) < len(axes):
         raise MXNetError(f"transpose: no gradient is known where an axis is repeated, as in {axes}")
-    return [F.transpose(head, axes=tuple(axes.index(position) for position in range(len(axes))))]
+    return [F.transpose(dy, axes=tuple(axes.index(position) for position in range(len(axes))))]
 
 
 @composite("_np_transpose")
@@ -312,8 +312,8 @@ def swapaxes(data: Tensor, *, dim1: Int = 0, dim2: Int = 0) -> Tensor:
 
 
 @gradient(swapaxes)
-def _swapaxes_gradient(head: Value, attrs: Namespace) -> Gradients:
-    return [F.SwapAxis(head, dim1=attrs.dim1, dim2=attrs.dim2)]
+def _swapaxes_gradient(dy: Value, attrs: Namespace) -> Gradients:
+    return [F.SwapAxis(dy, dim1=attrs.dim1, dim2=attrs.dim2)]
 
 
 @operator("reverse", aliases=("flip",), shape=FIRST)
@@ -325,8 +325,8 @@ def reverse(data: Tensor, *, axis: Shape) -> Tensor:
 
 
 @gradient(reverse)
-def _reverse_gradient(head: Value, attrs: Namespace) -> Gradients:
-    return [F.reverse(head, axis=attrs.axis)]
+def _reverse_gradient(dy: Value, attrs: Namespace) -> Gradients:
+    return [F.reverse(dy, axis=attrs.axis)]
 
 
 @operator("depth_to_space")
@@ -352,13 +352,13 @@ def space_to_depth(data: Tensor, *, block_size: Int) -> Tensor:
 
 
 @gradient(depth_to_space)
-def _depth_to_space_gradient(head: Value, attrs: Namespace) -> Gradients:
-    return [F.space_to_depth(head, block_size=attrs.block_size)]
+def _depth_to_space_gradient(dy: Value, attrs: Namespace) -> Gradients:
+    return [F.space_to_depth(dy, block_size=attrs.block_size)]
 
 
 @gradient(space_to_depth)
-def _space_to_depth_gradient(head: Value, attrs: Namespace) -> Gradients:
-    return [F.depth_to_space(head, block_size=attrs.block_size)]
+def _space_to_depth_gradient(dy: Value, attrs: Namespace) -> Gradients:
+    return [F.depth_to_space(dy, block_size=attrs.block_size)]
 
 
 # ---------------------------------------------------------------------------------------------- broadcasting
@@ -418,13 +418,13 @@ def broadcast_like(lhs: Tensor, rhs: Tensor, *, lhs_axes: OptShape = None, rhs_a
 for _op in (broadcast_to, broadcast_axis):
 
     @gradient(_op)
-    def _op_gradient_2(head: Value, data_shape: tuple[int, ...]) -> Gradients:
-        return [F._sum_to(head, shape=data_shape)]
+    def _op_gradient_2(dy: Value, data_shape: tuple[int, ...]) -> Gradients:
+        return [F._sum_to(dy, shape=data_shape)]
 
 
 @gradient(broadcast_like)
-def _broadcast_like_gradient(head: Value, lhs_shape: tuple[int, ...]) -> Gradients:
-    return [F._sum_to(head, shape=lhs_shape), None]
+def _broadcast_like_gradient(dy: Value, lhs_shape: tuple[int, ...]) -> Gradients:
+    return [F._sum_to(dy, shape=lhs_shape), None]
 
 
 @operator("_sum_to")
@@ -437,8 +437,8 @@ def _sum_to(data: Tensor, *, shape: Shape) -> Tensor:
 
 
 @gradient(_sum_to)
-def _sum_to_gradient(head: Value, data_shape: tuple[int, ...]) -> Gradients:
-    return [F._broadcast_from(head, shape=data_shape)]
+def _sum_to_gradient(dy: Value, data_shape: tuple[int, ...]) -> Gradients:
+    return [F._broadcast_from(dy, shape=data_shape)]
 
 
 @operator("_broadcast_from")
@@ -448,8 +448,8 @@ def _broadcast_from(data: Tensor, *, shape: Shape) -> Tensor:
 
 
 @gradient(_broadcast_from)
-def _broadcast_from_gradient(head: Value, data_shape: tuple[int, ...]) -> Gradients:
-    return [F._sum_to(head, shape=data_shape)]
+def _broadcast_from_gradient(dy: Value, data_shape: tuple[int, ...]) -> Gradients:
+    return [F._sum_to(dy, shape=data_shape)]
 
 
 # ---------------------------------------------------------------------------------------------- constants
@@ -492,8 +492,8 @@ def _copyto(data: Tensor, *, context: Any_, origin: Any_) -> Tensor:
 
 
 @gradient(_copyto)
-def _copyto_gradient(head: Value, attrs: Namespace) -> Gradients:
-    return [head.as_in_context(attrs.origin)]
+def _copyto_gradient(dy: Value, attrs: Namespace) -> Gradients:
+    return [dy.as_in_context(attrs.origin)]
 
 
 @composite("khatri_rao", real=True)

@@ -33,19 +33,19 @@ def _onednn_softmax(data: Tensor, *, axis: Int = -1) -> Tensor:
 
 @gradient(_softmax)
 @gradient(_onednn_softmax)
-def _softmax_gradient(head: Value, out: Value, attrs: Namespace) -> Gradients:
-    return [F._softmax_grad.typed(head, out, axis=attrs.axis)]
+def _softmax_gradient(dy: Value, out: Value, attrs: Namespace) -> Gradients:
+    return [F._softmax_grad.typed(dy, out, axis=attrs.axis)]
 
 
 @operator("_softmax_grad", memory="new", input_dtypes={"length": "int32"})
-def _softmax_grad(head: Tensor, out: Tensor, length: Tensor | None = None, *, axis: Int) -> Tensor:
-    """(head - sum(head * out)) * out; the sum is over `length` positions."""
-    return kernels.softmax.softmax_grad(head, out, _axis_of(axis, out.dim()), length)
+def _softmax_grad(dy: Tensor, out: Tensor, length: Tensor | None = None, *, axis: Int) -> Tensor:
+    """(dy - sum(dy * out)) * out; the sum is over `length` positions."""
+    return kernels.softmax.softmax_grad(dy, out, _axis_of(axis, out.dim()), length)
 
 
 @decompose(_softmax_grad)
-def _softmax_grad_decompose(head: Value, out: Value, length: Value | None = None, *, axis: int) -> Value:
-    return F.broadcast_sub(head, F.sum(head * out, axis=axis, keepdims=True)) * out
+def _softmax_grad_decompose(dy: Value, out: Value, length: Value | None = None, *, axis: int) -> Value:
+    return F.broadcast_sub(dy, F.sum(dy * out, axis=axis, keepdims=True)) * out
 
 
 @operator("_log_softmax", memory="new")
@@ -55,19 +55,19 @@ def _log_softmax(data: Tensor, *, axis: Int) -> Tensor:
 
 
 @gradient(_log_softmax)
-def _log_softmax_gradient(head: Value, out: Value, attrs: Namespace) -> Gradients:
-    return [F._log_softmax_grad.typed(head, out, axis=attrs.axis)]
+def _log_softmax_gradient(dy: Value, out: Value, attrs: Namespace) -> Gradients:
+    return [F._log_softmax_grad.typed(dy, out, axis=attrs.axis)]
 
 
 @operator("_log_softmax_grad", memory="new")
-def _log_softmax_grad(head: Tensor, out: Tensor, *, axis: Int) -> Tensor:
-    """head - exp(out) * sum(head)."""
-    return kernels.softmax.log_softmax_grad(head, out, _axis_of(axis, out.dim()))
+def _log_softmax_grad(dy: Tensor, out: Tensor, *, axis: Int) -> Tensor:
+    """dy - exp(out) * sum(dy)."""
+    return kernels.softmax.log_softmax_grad(dy, out, _axis_of(axis, out.dim()))
 
 
 @decompose(_log_softmax_grad)
-def _log_softmax_grad_decompose(head: Value, out: Value, *, axis: int) -> Value:
-    return F.broadcast_sub(head, F.broadcast_mul(F.exp(out), F.sum(head, axis=axis, keepdims=True)))
+def _log_softmax_grad_decompose(dy: Value, out: Value, *, axis: int) -> Value:
+    return F.broadcast_sub(dy, F.broadcast_mul(F.exp(out), F.sum(dy, axis=axis, keepdims=True)))
 
 
 @operator("_masked_softmax", memory="new", input_dtypes={"length": "int32"})
@@ -79,8 +79,8 @@ def _masked_softmax(data: Tensor, length: Tensor, *, axis: Int) -> Tensor:
 
 
 @gradient(_masked_softmax)
-def _masked_softmax_gradient(head: Value, out: Value, length: Value, attrs: Namespace) -> Gradients:
-    return [F._softmax_grad.typed(head, out, length, axis=attrs.axis), None]
+def _masked_softmax_gradient(dy: Value, out: Value, length: Value, attrs: Namespace) -> Gradients:
+    return [F._softmax_grad.typed(dy, out, length, axis=attrs.axis), None]
 
 
 @functools.lru_cache(4096)
@@ -201,8 +201,8 @@ def _instance_softmax(data: Tensor) -> Tensor:
 
 
 @gradient(_instance_softmax)
-def _instance_softmax_gradient(head: Value, out: Value) -> Gradients:
-    return [F._softmax_grad(head, out, axis=1)]
+def _instance_softmax_gradient(dy: Value, out: Value) -> Gradients:
+    return [F._softmax_grad(dy, out, axis=1)]
 
 
 @operator("_cross_entropy", memory="new", indexes={"label": lambda shapes, attrs: shapes["data"][attrs["axis"]]})
@@ -214,23 +214,23 @@ def _cross_entropy(data: Tensor, label: Tensor, *, axis: Int = -1) -> Tensor:
 
 
 @gradient(_cross_entropy)
-def _cross_entropy_gradient(head: Value, data: Value, label: Value, attrs: Namespace) -> Gradients:
-    return [F._cross_entropy_grad(head, data, label, axis=attrs.axis), None]
+def _cross_entropy_gradient(dy: Value, data: Value, label: Value, attrs: Namespace) -> Gradients:
+    return [F._cross_entropy_grad(dy, data, label, axis=attrs.axis), None]
 
 
 @operator("_cross_entropy_grad", memory="new")
-def _cross_entropy_grad(head: Tensor, data: Tensor, label: Tensor, *, axis: Int = -1) -> Tensor:
-    """head * (softmax(data) - one_hot(label))."""
-    return kernels.softmax.cross_entropy_grad(head, data, label, axis % data.dim())
+def _cross_entropy_grad(dy: Tensor, data: Tensor, label: Tensor, *, axis: Int = -1) -> Tensor:
+    """dy * (softmax(data) - one_hot(label))."""
+    return kernels.softmax.cross_entropy_grad(dy, data, label, axis % data.dim())
 
 
 @decompose(_cross_entropy_grad)
-def _cross_entropy_grad_decompose(head: Value, data: Value, label: Value, *, axis: int) -> Value:
+def _cross_entropy_grad_decompose(dy: Value, data: Value, label: Value, *, axis: int) -> Value:
     axis %= data.ndim
     loss_shape = data.shape[:axis] + data.shape[axis + 1 :]
-    head = F.expand_dims(F._reshape_to(head, shape=loss_shape), axis=axis)
+    dy = F.expand_dims(F._reshape_to(dy, shape=loss_shape), axis=axis)
     hot = F._pick_grad(F.ones_like(F.pick(data, label, axis=axis)), label, shape=data.shape, axis=axis)
-    return F.broadcast_mul(head, F._softmax(data, axis=axis) - hot)
+    return F.broadcast_mul(dy, F._softmax(data, axis=axis) - hot)
 
 
 @operator(
@@ -251,29 +251,29 @@ def _linear_cross_entropy(
 
 @gradient(_linear_cross_entropy)
 def _linear_cross_entropy_gradient(
-    head: Value, data: Value, weight: Value, label: Value, bias: Value | None, out1: Value
+    dy: Value, data: Value, weight: Value, label: Value, bias: Value | None, out1: Value
 ) -> Gradients:
-    found = F._linear_cross_entropy_grad(head, data, weight, label, out1, bias, no_bias=bias is None)
+    found = F._linear_cross_entropy_grad(dy, data, weight, label, out1, bias, no_bias=bias is None)
     return [found[0], found[1], None, *found[2:]]
 
 
 @operator("_linear_cross_entropy_grad", outputs=lambda attrs: 2 if attrs["no_bias"] else 3, memory="new")
 def _linear_cross_entropy_grad(
-    head: Tensor, data: Tensor, weight: Tensor, label: Tensor, lse: Tensor, bias: Tensor | None = None, *, no_bias: Bool
+    dy: Tensor, data: Tensor, weight: Tensor, label: Tensor, lse: Tensor, bias: Tensor | None = None, *, no_bias: Bool
 ) -> tuple[Tensor, ...]:
     """Gradients of the loss in data, weight and bias."""
-    dx, dw, db = kernels.linear_loss.linear_cross_entropy_grad(head, data, weight, bias, label, lse)
+    dx, dw, db = kernels.linear_loss.linear_cross_entropy_grad(dy, data, weight, bias, label, lse)
     return (dx, dw) if db is None else (dx, dw, db)
 
 
 @decompose(_linear_cross_entropy_grad)
 def _linear_cross_entropy_grad_decompose(
-    head: Value, data: Value, weight: Value, label: Value, lse: Value, bias: Value | None = None, *, no_bias: bool
+    dy: Value, data: Value, weight: Value, label: Value, lse: Value, bias: Value | None = None, *, no_bias: bool
 ) -> Sequence[Value]:
     logits = F._matmul(data, weight, transpose_b=True)
     if bias is not None:
         logits = F.broadcast_add(logits, F.expand_dims(bias, axis=0))
-    d = F._cross_entropy_grad(head, logits, label, axis=1)
+    d = F._cross_entropy_grad(dy, logits, label, axis=1)
     return [F._matmul(d, weight), F._matmul(d, data, transpose_a=True), *([] if no_bias else [F.sum(d, axis=0)])]
 
 
@@ -307,10 +307,10 @@ def _log_softmax_rows(node: Node, x: Expr) -> tuple[Expr]:
 
 
 @by_rows(F._softmax_grad, lambda node: last_axis(node) if len(node.inputs) == 2 else None)
-def _softmax_grad_rows(node: Node, head: Expr, y: Expr) -> tuple[Expr]:
-    return (y * (head - row_sum(head * y)),)
+def _softmax_grad_rows(node: Node, dy: Expr, y: Expr) -> tuple[Expr]:
+    return (y * (dy - row_sum(dy * y)),)
 
 
 @by_rows(F._log_softmax_grad, last_axis)
-def _log_softmax_grad_rows(node: Node, head: Expr, y: Expr) -> tuple[Expr]:
-    return (head - fx.exp(y) * row_sum(head),)
+def _log_softmax_grad_rows(node: Node, dy: Expr, y: Expr) -> tuple[Expr]:
+    return (dy - fx.exp(y) * row_sum(dy),)

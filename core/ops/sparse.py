@@ -23,8 +23,8 @@ def cast_storage(data: Tensor, *, stype: Annotated[str, Choice("default", "csr",
 
 
 @gradient(cast_storage)
-def _cast_storage_gradient(head: Value) -> Gradients:
-    return [head]
+def _cast_storage_gradient(dy: Value) -> Gradients:
+    return [dy]
 
 
 @operator("_csr_dot", memory="new")

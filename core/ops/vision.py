@@ -30,19 +30,19 @@ def roi_pooling(data: Tensor, rois: Tensor, *, pooled_size: Shape, spatial_scale
 
 
 @gradient(roi_pooling)
-def _roi_pooling_gradient(head: Value, out1: Value, data_shape: tuple[int, ...]) -> Gradients:
-    return [F._roi_pooling_grad(head, out1, shape=data_shape), None]
+def _roi_pooling_gradient(dy: Value, out1: Value, data_shape: tuple[int, ...]) -> Gradients:
+    return [F._roi_pooling_grad(dy, out1, shape=data_shape), None]
 
 
 @operator("_roi_pooling_grad")
-def _roi_pooling_grad(head: Tensor, positions: Tensor, *, shape: Shape) -> Tensor:
-    """The head added up at the positions of the maxima."""
-    return K.roi_pool_grad(head, positions, shape)
+def _roi_pooling_grad(dy: Tensor, positions: Tensor, *, shape: Shape) -> Tensor:
+    """The output gradient added up at the positions of the maxima."""
+    return K.roi_pool_grad(dy, positions, shape)
 
 
 @gradient(_roi_pooling_grad)
-def _roi_pooling_grad_gradient(head1: Value, positions: Value) -> Gradients:
-    return [F._roi_pooling_gather(head1, positions), None]
+def _roi_pooling_grad_gradient(dy1: Value, positions: Value) -> Gradients:
+    return [F._roi_pooling_gather(dy1, positions), None]
 
 
 @operator("_roi_pooling_gather")
@@ -52,8 +52,8 @@ def _roi_pooling_gather(data: Tensor, positions: Tensor) -> Tensor:
 
 
 @gradient(_roi_pooling_gather)
-def _roi_pooling_gather_gradient(head: Value, positions: Value, data_shape: tuple[int, ...]) -> Gradients:
-    return [F._roi_pooling_grad(head, positions, shape=data_shape), None]
+def _roi_pooling_gather_gradient(dy: Value, positions: Value, data_shape: tuple[int, ...]) -> Gradients:
+    return [F._roi_pooling_grad(dy, positions, shape=data_shape), None]
 
 
 @operator("_contrib_ROIAlign")
@@ -74,22 +74,22 @@ def roi_align(
 
 
 @gradient(roi_align)
-def _roi_align_gradient(head: Value, rois: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-    return [F._roi_align_grad(head, rois, shape=data_shape, **vars(attrs)), None]
+def _roi_align_gradient(dy: Value, rois: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    return [F._roi_align_grad(dy, rois, shape=data_shape, **vars(attrs)), None]
 
 
 @operator("_roi_align_grad")
 def _roi_align_grad(
-    head: Tensor, rois: Tensor, *, shape: Shape, pooled_size: Shape, spatial_scale: Share, sample_ratio: Int,
+    dy: Tensor, rois: Tensor, *, shape: Shape, pooled_size: Shape, spatial_scale: Share, sample_ratio: Int,
     position_sensitive: Bool, aligned: Bool,
 ) -> Tensor:  # fmt: skip
-    """The head spread over the samples of its cells."""
-    return K.roi_align_grad(head, rois, pooled_size, spatial_scale, sample_ratio, aligned, position_sensitive, shape)
+    """The output gradient spread over the samples of its cells."""
+    return K.roi_align_grad(dy, rois, pooled_size, spatial_scale, sample_ratio, aligned, position_sensitive, shape)
 
 
 @gradient(_roi_align_grad)
-def _roi_align_grad_gradient(head1: Value, rois: Value, attrs: Namespace) -> Gradients:
-    return [F._contrib_ROIAlign(head1, rois, **_without_shape(attrs)), None]
+def _roi_align_grad_gradient(dy1: Value, rois: Value, attrs: Namespace) -> Gradients:
+    return [F._contrib_ROIAlign(dy1, rois, **_without_shape(attrs)), None]
 
 
 def _without_shape(attrs: Namespace) -> Attrs:
@@ -108,21 +108,21 @@ def rotated_roi_align(
 
 
 @gradient(rotated_roi_align)
-def _rotated_roi_align_gradient(head: Value, rois: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-    return [F._rotated_roi_align_grad(head, rois, shape=data_shape, **vars(attrs)), None]
+def _rotated_roi_align_gradient(dy: Value, rois: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    return [F._rotated_roi_align_grad(dy, rois, shape=data_shape, **vars(attrs)), None]
 
 
 @operator("_rotated_roi_align_grad")
 def _rotated_roi_align_grad(
-    head: Tensor, rois: Tensor, *, shape: Shape, pooled_size: Shape, spatial_scale: Share, sampling_ratio: Int
+    dy: Tensor, rois: Tensor, *, shape: Shape, pooled_size: Shape, spatial_scale: Share, sampling_ratio: Int
 ) -> Tensor:
-    """The head spread over the samples of its cells."""
-    return K.rotated_roi_align_grad(head, rois, pooled_size, spatial_scale, sampling_ratio, shape)
+    """The output gradient spread over the samples of its cells."""
+    return K.rotated_roi_align_grad(dy, rois, pooled_size, spatial_scale, sampling_ratio, shape)
 
 
 @gradient(_rotated_roi_align_grad)
-def _rotated_roi_align_grad_gradient(head1: Value, rois: Value, attrs: Namespace) -> Gradients:
-    return [F._contrib_RROIAlign(head1, rois, **_without_shape(attrs)), None]
+def _rotated_roi_align_grad_gradient(dy1: Value, rois: Value, attrs: Namespace) -> Gradients:
+    return [F._contrib_RROIAlign(dy1, rois, **_without_shape(attrs)), None]
 
 
 def _check_regions(name: str, data: Tensor, rois: Tensor, widths: tuple[int, ...], pooled: tuple[int, ...]) -> None:
@@ -153,19 +153,19 @@ def bilinear_sampler(data: Tensor, grid: Tensor, *, cudnn_off: OptBool = None) -
 
 
 @gradient(bilinear_sampler)
-def _bilinear_sampler_gradient(head: Value, data: Value, grid: Value) -> Gradients | Value:
-    return F._bilinear_sampler_grad(head, data, grid)
+def _bilinear_sampler_gradient(dy: Value, data: Value, grid: Value) -> Gradients | Value:
+    return F._bilinear_sampler_grad(dy, data, grid)
 
 
 @operator("_bilinear_sampler_grad", outputs=2)
-def _bilinear_sampler_grad(head: Tensor, data: Tensor, grid: Tensor) -> tuple[Tensor, ...]:
+def _bilinear_sampler_grad(dy: Tensor, data: Tensor, grid: Tensor) -> tuple[Tensor, ...]:
     """Gradients of the bilinear sampler with respect to data and grid."""
-    return K.bilinear_sample_grad(head, data, grid)
+    return K.bilinear_sample_grad(dy, data, grid)
 
 
 @decompose(_bilinear_sampler_grad)
-def _bilinear_sampler_grad_decompose(head: Value, data: Value, grid: Value) -> Sequence[Value]:
-    return gradients_through(_sampled, [data, grid], [head], [True, True])
+def _bilinear_sampler_grad_decompose(dy: Value, data: Value, grid: Value) -> Sequence[Value]:
+    return gradients_through(_sampled, [data, grid], [dy], [True, True])
 
 
 def _sampled(data: Value, grid: Value) -> Value:
@@ -270,22 +270,22 @@ def _correlation(
 
 
 @gradient(_correlation)
-def _correlation_gradient(head: Value, data1: Value, data2: Value, attrs: Namespace) -> Gradients | Value:
-    return F._correlation_grad(head, data1, data2, **vars(attrs))
+def _correlation_gradient(dy: Value, data1: Value, data2: Value, attrs: Namespace) -> Gradients | Value:
+    return F._correlation_grad(dy, data1, data2, **vars(attrs))
 
 
 @operator("_correlation_grad", outputs=2)
 def _correlation_grad(
-    head: Tensor, data1: Tensor, data2: Tensor, *, size: Int, reach: Int, stride: Int, step: Int, pad: Int,
+    dy: Tensor, data1: Tensor, data2: Tensor, *, size: Int, reach: Int, stride: Int, step: Int, pad: Int,
     multiply: Bool,
 ) -> Tensor | tuple[Tensor, ...]:  # fmt: skip
     """Gradients of the correlation with respect to both maps."""
-    return kernels.correlation.correlate_grad(head, data1, data2, size, reach, stride, step, pad, multiply)
+    return kernels.correlation.correlate_grad(dy, data1, data2, size, reach, stride, step, pad, multiply)
 
 
 @decompose(_correlation_grad)
-def _correlation_grad_decompose(head: Value, data1: Value, data2: Value, **how: Any) -> Sequence[Value]:
-    return gradients_through(lambda a, b: _correlated(a, b, **how), [data1, data2], [head], [True, True])
+def _correlation_grad_decompose(dy: Value, data1: Value, data2: Value, **how: Any) -> Sequence[Value]:
+    return gradients_through(lambda a, b: _correlated(a, b, **how), [data1, data2], [dy], [True, True])
 
 
 def _correlated(
@@ -370,19 +370,19 @@ def _resize_bilinear(data: Tensor, *, size: Shape, align_corners: Bool) -> Tenso
 
 
 @gradient(_resize_bilinear)
-def _resize_bilinear_gradient(head: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-    return [F._resize_bilinear_grad(head, shape=data_shape, align_corners=attrs.align_corners)]
+def _resize_bilinear_gradient(dy: Value, data_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    return [F._resize_bilinear_grad(dy, shape=data_shape, align_corners=attrs.align_corners)]
 
 
 @operator("_resize_bilinear_grad")
-def _resize_bilinear_grad(head: Tensor, *, shape: Shape, align_corners: Bool) -> Tensor:
+def _resize_bilinear_grad(dy: Tensor, *, shape: Shape, align_corners: Bool) -> Tensor:
     """The adjoint of the interpolation."""
-    return K.resize_bilinear_grad(head, shape, align_corners)
+    return K.resize_bilinear_grad(dy, shape, align_corners)
 
 
 @gradient(_resize_bilinear_grad)
-def _resize_bilinear_grad_gradient(head1: Value, head_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
-    return [F._resize_bilinear(head1, size=head_shape[2:], align_corners=attrs.align_corners)]
+def _resize_bilinear_grad_gradient(dy1: Value, dy_shape: tuple[int, ...], attrs: Namespace) -> Gradients:
+    return [F._resize_bilinear(dy1, size=dy_shape[2:], align_corners=attrs.align_corners)]
 
 
 @operator("_contrib_AdaptiveAvgPooling2D", unnamed=True)
@@ -397,19 +397,19 @@ def adaptive_avg_pooling(data: Tensor, *, output_size: Shape = ()) -> Tensor:
 
 
 @gradient(adaptive_avg_pooling)
-def _adaptive_avg_pooling_gradient(head: Value, data_shape: tuple[int, ...]) -> Gradients:
-    return [F._adaptive_avg_pooling_grad(head, shape=data_shape)]
+def _adaptive_avg_pooling_gradient(dy: Value, data_shape: tuple[int, ...]) -> Gradients:
+    return [F._adaptive_avg_pooling_grad(dy, shape=data_shape)]
 
 
 @operator("_adaptive_avg_pooling_grad")
-def _adaptive_avg_pooling_grad(head: Tensor, *, shape: Shape) -> Tensor:
-    """Each head shared among the elements of its cell."""
-    return K.adaptive_avg_pool_grad(head, shape)
+def _adaptive_avg_pooling_grad(dy: Tensor, *, shape: Shape) -> Tensor:
+    """Each output gradient shared among the elements of its cell."""
+    return K.adaptive_avg_pool_grad(dy, shape)
 
 
 @gradient(_adaptive_avg_pooling_grad)
-def _adaptive_avg_pooling_grad_gradient(head1: Value, head_shape: tuple[int, ...]) -> Gradients:
-    return [F._contrib_AdaptiveAvgPooling2D(head1, output_size=head_shape[2:])]
+def _adaptive_avg_pooling_grad_gradient(dy1: Value, dy_shape: tuple[int, ...]) -> Gradients:
+    return [F._contrib_AdaptiveAvgPooling2D(dy1, output_size=dy_shape[2:])]
 
 
 @composite(

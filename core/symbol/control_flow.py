@@ -167,18 +167,18 @@ class _Subgraph:
 
     def cut(self, outputs: list[Symbol], states: Sequence[Symbol] = ()) -> _Cut:
         """The subgraph that computes outputs and states; what it reads from outside becomes variables."""
-        heads, seen = [], set()
+        ends, seen = [], set()
         of_outputs = {symbol._entries[0].maker for symbol in outputs}
         for i, symbol in enumerate([*outputs, *states]):
             value = symbol._entries[0]
             again = value in seen or (i >= len(outputs) and value.maker in of_outputs)
             if value.source is None or value.source.texts.get(SUBGRAPH) != self.name or again:
                 # An output is made by a node of the subgraph, and by no other output; a state by none of theirs.
-                head = _single_node("_copy", "identity", [value])
+                end = _single_node("_copy", "identity", [value])
             else:
-                head = value
+                end = value
             seen.add(value)
-            heads.append(head)
+            ends.append(end)
         inner: dict[Value, Value] = {}
         outside: dict[str, Value] = {}
 
@@ -191,13 +191,13 @@ class _Subgraph:
             inner[value] = Variable(name, dict(value.texts) if isinstance(value, Variable) else {})
             return inner[value]
 
-        for node in graph.order(heads):
+        for node in graph.order(ends):
             if node.op is None:
                 if node in self._own:
                     inner[node] = node
             elif node.texts.get(SUBGRAPH) == self.name:
                 inner.update(zip(node.outputs, graph.with_inputs(node, [moved(v) for v in node.inputs]).outputs))
-        return _Cut([moved(v) for v in heads], outside)
+        return _Cut([moved(v) for v in ends], outside)
 
 
 class _Cut:

@@ -34,8 +34,8 @@ def leaky(x, *, slope: float = 0.1):
 
 
 @mx.rtc.gradient(leaky)
-def rule(head, x, attrs):
-    return [mx.nd.where(x > 0, head, head * attrs.slope)]
+def rule(dy, x, attrs):
+    return [mx.nd.where(x > 0, dy, dy * attrs.slope)]
 
 
 class Block(nn.HybridBlock):

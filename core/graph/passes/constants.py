@@ -14,7 +14,7 @@ def constants(graph: Graph) -> Graph:
     In prediction parameters are constants too: the early part runs again whenever one of them was written to. What the
     caller gets, or could write to, stays where it is.
     """
-    predicts = not graph.heads
+    predicts = not graph.dys
     known = {v for v in graph.held if predicts or v not in graph.parameters} - written(graph.nodes)
     known -= {target for target, _ in graph.writes}
     results = graph.results()

@@ -190,7 +190,7 @@ def fused_like(function, *args, record=False):
     with kernels.using("triton"):
         graph = traced(function, *args, record=record)
         fused = fusion(graph)
-    heads = [array(*v.shape) for v in graph.heads] if record else None
+    heads = [array(*v.shape) for v in graph.dys] if record else None
     expected, found = (evaluate(g, *args, heads=heads) for g in (graph, fused))
     for a, b in zip(expected, found, strict=True):
         assert a.shape == b.shape

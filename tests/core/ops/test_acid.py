@@ -38,8 +38,8 @@ def tight(data):
 
 
 @gradient(tight)
-def tight_gradient(head):
-    return [head]
+def tight_gradient(dy):
+    return [dy]
 
 
 @operator("acid_first")
@@ -49,8 +49,8 @@ def first(data, *, count: Int = 1):
 
 
 @gradient(first)
-def first_gradient(head, data_shape, attrs):
-    return [F._put_part.typed(head, key=(slice(0, attrs.count),), shape=data_shape)]
+def first_gradient(dy, data_shape, attrs):
+    return [F._put_part.typed(dy, key=(slice(0, attrs.count),), shape=data_shape)]
 '''
 NAMES = ("acid_bump", "acid_flip", "acid_tight", "acid_first")
 

@@ -102,11 +102,11 @@ def _shape(value) -> tuple:
 def _converted(model, path: str):
     """What `import_model` gives."""
     network = _walked(model, path)
-    heads = [v.name for v in model.graph.output]
-    lost = [n for n in heads if n not in network.values]
-    if lost or not heads:
+    outputs = [v.name for v in model.graph.output]
+    lost = [n for n in outputs if n not in network.values]
+    if lost or not outputs:
         raise MXNetError(f"{path!r}: nothing makes the outputs {', '.join(lost) or '(there are none)'}")
-    symbols = [network.symbol(network.values[n]) for n in heads]
+    symbols = [network.symbol(network.values[n]) for n in outputs]
     symbol = symbols[0] if len(symbols) == 1 else Group(symbols)
     arguments, states = set(symbol.list_arguments()), set(symbol.list_auxiliary_states())
     used = network.used.items()
@@ -186,7 +186,7 @@ def _walk(onnx, network: Network, graph, path: str, within: str = "", outer=None
 
 def _walker(onnx, network: Network, path: str, within: str, outer):
     """Converts graphs inside of a node: `walk(graph, bound)` gives the values of its outputs;
-    what it names ends with it.
+    what it names outputs with it.
     """
 
     def walk(graph, bound: dict) -> list:

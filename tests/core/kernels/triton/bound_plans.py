@@ -82,7 +82,7 @@ def parts(name: str, make, shapes: list[tuple]):
         ([inputs[0]] * len(inputs), held, prepared, keys),
     ]
     yield f"{name}, forward", plan.forward, forward
-    heads = [torch.ones_like(results[k]) for k in plan._heads]
+    heads = [torch.ones_like(results[k]) for k in plan._dys]
     count = len(plan.graph.tracked)
 
     def call(saved, heads):
