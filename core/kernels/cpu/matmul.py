@@ -21,7 +21,7 @@ def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = 
     axes = b.dim()
     if axes == 2:
         if a.numel() >= 4096 and reorders(a, b):
-            return onednn._linear_pointwise.default(_row_major(a), b.mT, None, "none", [], "none")
+            return _packed_product(a, b.mT)
         return torch.mm(a, b) if a.dim() == 2 else torch.matmul(a, b)
     if axes == 3:
         try:
@@ -29,6 +29,18 @@ def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = 
         except RuntimeError:  # of other axes before the last two, or not to be multiplied
             pass
     return torch.matmul(a, b)
+
+
+def _packed_product(x: Tensor, w: Tensor) -> Tensor:
+    """x w^T in row-major order.
+
+    Of a column-major x with many rows, as in the gradient of a weight of many outputs, w and the product are turned
+    around instead, if that is less than half as much (measured: 0.8 of the time for 10,000 outputs of 200 inputs).
+    """
+    turned = x.shape[0] * w.shape[0] + (0 if w.is_contiguous() else w.numel())
+    if not x.is_contiguous() and x.numel() > 2 * turned:
+        return _row_major(onednn._linear_pointwise.default(_row_major(w), x, None, "none", [], "none").mT)
+    return onednn._linear_pointwise.default(_row_major(x), w, None, "none", [], "none")
 
 
 def linear(x: Tensor, w: Tensor, b: Tensor | None = None, activation: str | None = None, residual=None) -> Tensor:

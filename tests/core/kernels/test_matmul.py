@@ -42,6 +42,16 @@ def test_matmul(dtype, transpose_a, transpose_b, lead_a, lead_b):
     assert relative_error(got.double(), want) < LIMITS[dtype]
 
 
+@pytest.mark.parametrize("m, n, k", [(2000, 60, 600), (300, 250, 600)], ids=["product turned", "operand turned"])
+def test_gradients_of_weights(m, n, k):
+    """Large enough for oneDNN, in either way around."""
+    torch.manual_seed(0)
+    a, b = torch.randn(k, m), torch.randn(k, n)
+    got = room.matmul(a, b, transpose_a=True)
+    assert got.is_contiguous()
+    assert relative_error(got.double(), a.double().numpy().T @ b.double().numpy()) < LIMITS[torch.float32]
+
+
 @pytest.mark.parametrize("m, n, k", [(0, 3, 4), (3, 0, 4), (3, 4, 0), (1, 1, 1)])
 def test_empty_and_single(m, n, k):
     got = room.matmul(torch.ones(m, k), torch.ones(k, n))
