@@ -49,8 +49,8 @@ class HybridBlock(Block):
 
     # Whether a call computes `forward` as the class defines it, rather than `hybrid_forward`.
     _defines_forward = False
-    # Whether `hybridize` switched compiled execution on.
-    _active = False
+    # Whether `hybridize` switched compiled execution on or off; None where it is on until somebody does.
+    _active: bool | None = False
     # The nesting of the inputs of the first hybridized call, with True for each array.
     _called_with = ()
     # The nestings of inputs and outputs as `_regroup` takes them, by MXNet's names: programs keep them
@@ -273,7 +273,7 @@ class HybridBlock(Block):
         """Whether a call goes through a plan of this block,
         which is no part of what is traced or waits for its own plan.
         """
-        return self._active and self._traceable and autograd.state.tracer is None and not thread.waiting
+        return self._active is not False and self._traceable and autograd.state.tracer is None and not thread.waiting
 
     def _run(self, operators, ctx, x, args):
         """`hybrid_forward` on arrays."""
@@ -357,7 +357,7 @@ class HybridBlock(Block):
 
     def plan_of(self, *args):
         """The plan of a hybridized block for inputs like these (see `core.graph.explain`)."""
-        if not self._active:
+        if self._active is False:
             raise MXNetError(f"{self.name!r} is not hybridized: call hybridize() first")
         function = self._forward_anew if self._defines_forward else self._run_anew
         return (self._compiled or self._compile(function, args)).plan(*args, variant=self._variant)

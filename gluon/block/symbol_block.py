@@ -29,7 +29,8 @@ class SymbolBlock(HybridBlock):
     params: a `ParameterDict` to share parameters with, by name.
 
     `SymbolBlock.imports(symbol_file, input_names, param_file)` reads what `HybridBlock.export` or MXNet 1 wrote. MXNetError where a
-    parameter of the graph is missing. Parts of a network are cut out by the symbols of inner layers.
+    parameter of the graph is missing. Parts of a network are cut out by the symbols of inner layers. As in MXNet, calls run as
+    those of hybridized blocks do; after `hybridize(False)` operator by operator.
 
     >>> x = sym.var("x")
     >>> net = gluon.SymbolBlock(sym.FullyConnected(x, num_hidden=2, name="fc"), x)
@@ -37,6 +38,9 @@ class SymbolBlock(HybridBlock):
     >>> net(nd.ones((1, 3))).shape
     (1, 2)
     """
+
+    # As in MXNet, the graph is known and runs as a plan.
+    _active = None
 
     def __init__(self, outputs, inputs, params=None):
         super().__init__(prefix="")

@@ -23,8 +23,6 @@ def quantize_net_v2(
 ):  # fmt: skip
     """A SymbolBlock that computes what the hybrid block `network` does, its layers with weights on codes of eight bits.
 
-    Parameters stay numbers: hybridize it, or each call puts them on codes, and packs these, anew.
-
     calib_data: a DataIter, or batches: the input, or (inputs..., labels...); the ranges of codes are found on it as
     calib_mode says, see `mx.contrib.quantization.quantize_graph`. data_shapes: (name, shape) of the inputs, where a
     network that was not called yet takes several. exclude_layers: names of layers that stay on numbers;

@@ -37,10 +37,7 @@ def tested_network(args: argparse.Namespace, make: Callable, device):
 
 
 def deployed(prefix: str, inputs: list[str], device) -> SymbolBlock:
-    """The network in the files of this prefix, hybridized; SystemExit for files that lack.
-
-    Operator by operator, layers on codes would quantize and pack their weights in each call.
-    """
+    """The network in the files of this prefix, hybridized; SystemExit for files that lack."""
     files = [Path(f"{prefix}{end}") for end in ("-symbol.json", "-0000.params")]
     absent = [str(file) for file in files if not file.is_file()]
     if absent:
