@@ -82,7 +82,7 @@ def rows_added(lab: Lab) -> Iterator[tuple]:
 
 
 def regions_added(lab: Lab) -> Iterator[tuple]:
-    """The same of what reads images at places of regions, grids and shifts; the CPU wing tells the truth."""
+    """The same of what reads images at places of regions, grids and shifts; the CPU backend tells the truth."""
     vision, n, channels = kernels.vision, lab.extent(1024, 5), lab.extent(256, 6)
     shape = 2, channels, lab.extent(50, 12), lab.extent(76, 13)
 

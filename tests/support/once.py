@@ -1,4 +1,4 @@
-"""Every operator of the table applied once, on operands with elements: for comparing wings of kernels, and devices."""
+"""Every operator of the table applied once, on operands with elements: for comparing backends of kernels, and devices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from core.storage import device
 from tests.support.samples import Draw, S, draw, samples
 
 INTEGERS = {"bitwise", "shift", "gcd", "lcm"}
-# Each wing has its own random numbers, and packs weights in its own order.
+# Each backend has its own random numbers, and packs weights in its own order.
 OWN = {
     "Dropout",
     "_dropout",

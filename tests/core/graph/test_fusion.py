@@ -203,33 +203,33 @@ def fused_like(function, *args, record=False):
 
 
 @pytest.mark.interpreter
-def test_fused_kernels_of_the_triton_wing(root):
+def test_fused_kernels_of_the_triton_backend(root):
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(root)}
-    program = "from tests.core.graph import test_fusion; test_fusion.compare_wings()"
+    program = "from tests.core.graph import test_fusion; test_fusion.compare_backends()"
     found = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=300
     )
     assert found.returncode == 0, found.stderr[-3000:]
 
 
-def compare_wings():
-    """Eager on the CPU, and fused in the Triton wing under its interpreter: results and gradients."""
+def compare_backends():
+    """Eager on the CPU, and fused in the Triton backend under its interpreter: results and gradients."""
     cases = {**GROUPS, pointwise: [(2, 3), (2, 3)], entropy: [(3, 1100)]}
     for function, shapes in cases.items():
         numbers = [RNG.standard_normal(shape) for shape in shapes]
-        wings = []
-        for wing in ("cpu", "triton"):
+        backends = []
+        for backend in ("cpu", "triton"):
             net = nn.HybridLambda(lambda F, *args, function=function: function(*args))
-            net.hybridize(wing == "triton")
+            net.hybridize(backend == "triton")
             arrays = [nd.array(x) for x in numbers]
             for x in arrays:
                 x.attach_grad()
-            with kernels.using(wing):
+            with kernels.using(backend):
                 with autograd.record():
                     y = net(*arrays)
                     (y * y).sum().backward()
-                wings.append([y.asnumpy(), net(*arrays).asnumpy(), *(x.grad.asnumpy() for x in arrays)])
-        for a, b in zip(*wings, strict=True):
+                backends.append([y.asnumpy(), net(*arrays).asnumpy(), *(x.grad.asnumpy() for x in arrays)])
+        for a, b in zip(*backends, strict=True):
             np.testing.assert_allclose(b, a, rtol=2e-5, atol=2e-5, err_msg=function.__name__)
         with kernels.using("triton"), autograd.record():
             steps = [step.kernel for step in net.plan_of(*arrays).forward.steps]
@@ -243,7 +243,7 @@ def pointwise(x, y):
 
 
 def compare_reductions():
-    """Fused reductions in the Triton wing against float64 NumPy: rows beyond a block, broadcast operands, a NaN."""
+    """Fused reductions in the Triton backend against float64 NumPy: rows beyond a block, broadcast operands, a NaN."""
     x, y = RNG.standard_normal((3, 2, 700)).astype("float32"), RNG.standard_normal((1, 2, 1)).astype("float32")
     with_nan = x.copy()
     with_nan[1, 0, 5] = np.nan
@@ -263,7 +263,7 @@ def compare_reductions():
 
 
 def compare_programs():
-    """Random programs in the Triton wing, operator by operator and fused."""
+    """Random programs in the Triton backend, operator by operator and fused."""
     test_random_programs.ONE += [
         lambda F, a: F.LayerNorm(a, F.ones(4), F.zeros(4)),
         lambda F, a: F.log_softmax(a * 2),

@@ -1,4 +1,4 @@
-"""Convolution and pooling in float64 NumPy, written from their definitions: what both wings are held against."""
+"""Convolution and pooling in float64 NumPy, written from their definitions: what both backends are held against."""
 
 import itertools
 

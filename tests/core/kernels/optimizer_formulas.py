@@ -1,4 +1,4 @@
-"""Optimizer updates in NumPy float64, as MXNet documents them, and the table of cases that both wings are tested on.
+"""Optimizer updates in NumPy float64, as MXNet documents them, and the table of cases that both backends are tested on.
 
 A formula takes the weight, the gradient, the states and the attributes and returns the new weight and states.
 """

@@ -1,4 +1,4 @@
-"""Recurrent networks step by step in NumPy float64, as the papers write them; the truth for both wings."""
+"""Recurrent networks step by step in NumPy float64, as the papers write them; the truth for both backends."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Samplers with known moments, for the tests of both wings."""
+"""Samplers with known moments, for the tests of both backends."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Attention of the CPU wing against the float64 formula and its gradient."""
+"""Attention of the CPU backend against the float64 formula and its gradient."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Convolutions of the CPU wing against float64 NumPy."""
+"""Convolutions of the CPU backend against float64 NumPy."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ import torch
 from core import kernels
 from core.base import MXNetError
 from core.kernels.cpu import _winograd
-from core.kernels.cpu import conv as room
+from core.kernels.cpu import conv as family
 from core.kernels.layout import memory_format
 from tests.core.kernels import naive
 from tests.core.kernels.test_matmul import ACTIVATIONS
@@ -36,16 +36,16 @@ def test_conv_and_gradients(case, channels_last, dtype):
     x, w, b = tensors(dtype, x_shape, w_shape, (w_shape[0],))
     if channels_last and x.ndim > 3:
         x = x.contiguous(memory_format={4: torch.channels_last, 5: torch.channels_last_3d}[x.ndim])
-    y = room.conv(x, w, b, *how)
+    y = family.conv(x, w, b, *how)
     assert_close(y, naive.conv(x.double(), w.double(), b.double(), *how), dtype)
-    assert_close(room.conv(x, w, None, *how), naive.conv(x.double(), w.double(), None, *how), dtype)
+    assert_close(family.conv(x, w, None, *how), naive.conv(x.double(), w.double(), None, *how), dtype)
 
     dy = tensors(dtype, y.shape)[0].contiguous(memory_format=memory_format(y))
     dx, dw = naive.conv_grads(dy.double(), x.double(), w.double(), *how)
-    got = room.conv_data_grad(dy, w, x_shape, *how)
+    got = family.conv_data_grad(dy, w, x_shape, *how)
     assert_close(got, dx, dtype)
-    assert_close(room.conv_weight_grad(dy, x, w_shape, *how), dw, dtype)
-    assert_close(room.conv_bias_grad(dy), dy.double().sum((0, *range(2, dy.ndim))), dtype)
+    assert_close(family.conv_weight_grad(dy, x, w_shape, *how), dw, dtype)
+    assert_close(family.conv_bias_grad(dy), dy.double().sum((0, *range(2, dy.ndim))), dtype)
     if channels_last and x.ndim == 4 and min(x_shape[1], w_shape[0]) > 1:
         assert memory_format(y) == memory_format(got) == memory_format(x)
 
@@ -58,11 +58,11 @@ def test_epilogue(case, packed, dtype):
     x, w, b = tensors(dtype, x_shape, w_shape, (w_shape[0],))
     plain = naive.conv(x.double(), w.double(), b.double(), *how)
     r = tensors(dtype, plain.shape)[0]
-    weight = room.pack(w, x_shape, *how) if packed else w
+    weight = family.pack(w, x_shape, *how) if packed else w
     for activation, finish in ACTIVATIONS.items():
         for added in (None, r):
             expected = finish(plain if added is None else plain + r.double().numpy())
-            assert_close(room.conv(x, weight, b, *how, activation, added), expected, dtype)
+            assert_close(family.conv(x, weight, b, *how, activation, added), expected, dtype)
 
 
 # images, channels, outputs, rows, columns, pad
@@ -81,14 +81,14 @@ def test_many_channels_are_convolved_with_a_quarter_of_the_products(n, c, o, row
     for few in (_winograd.FEWEST, 8):
         monkeypatch.setattr(_winograd, "FEWEST", few)
         monkeypatch.setattr(_winograd, "CHUNK", few)
-        packed = room.pack(w, x.shape, *how)
+        packed = family.pack(w, x.shape, *how)
         assert packed.ndim == 5
         for layout in (torch.contiguous_format, torch.channels_last):
-            y = room.conv(x.contiguous(memory_format=layout), packed, b, *how)
+            y = family.conv(x.contiguous(memory_format=layout), packed, b, *how)
             assert y.is_contiguous(memory_format=torch.channels_last) and rms(y - exact) < small
-        assert rms(room.conv(x, packed, None, *how) - (exact - b.view(-1, 1, 1))) < small
-        assert rms(room.conv(x, packed, b, *how, "relu") - exact.relu()) < small
-        assert rms(room.conv(x, packed, b, *how, None, added) - (exact + added)) < small
+        assert rms(family.conv(x, packed, None, *how) - (exact - b.view(-1, 1, 1))) < small
+        assert rms(family.conv(x, packed, b, *how, "relu") - exact.relu()) < small
+        assert rms(family.conv(x, packed, b, *how, None, added) - (exact + added)) < small
 
 
 def test_only_convolutions_that_gain_have_fewer_products():
@@ -112,17 +112,17 @@ def rms(error):
 
 def test_conv_names_the_activations_it_knows():
     with pytest.raises(MXNetError, match=r"'swish'.*relu"):
-        room.conv(torch.ones(1, 2, 3, 3), torch.ones(3, 2, 1, 1), None, (1, 1), (1, 1), (0, 0), 1, "swish")
+        family.conv(torch.ones(1, 2, 3, 3), torch.ones(3, 2, 1, 1), None, (1, 1), (1, 1), (0, 0), 1, "swish")
 
 
 @pytest.mark.parametrize("n, c", [(0, 3), (2, 0)])
 def test_empty(n, c):
     x, w, b = torch.ones(n, c, 5, 5), torch.ones(4, c, 3, 3), torch.arange(4.0)
     how = ((1, 1), (1, 1), (0, 0), 1)
-    y = room.conv(x, w, b, *how)
+    y = family.conv(x, w, b, *how)
     assert torch.equal(y, b.view(1, 4, 1, 1).expand(n, 4, 3, 3))
-    assert torch.equal(room.conv_data_grad(y, w, x.shape, *how), torch.zeros_like(x))
-    assert torch.equal(room.conv_weight_grad(y, x, w.shape, *how), torch.zeros_like(w))
+    assert torch.equal(family.conv_data_grad(y, w, x.shape, *how), torch.zeros_like(x))
+    assert torch.equal(family.conv_weight_grad(y, x, w.shape, *how), torch.zeros_like(w))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -157,8 +157,8 @@ def test_products_of_codes_are_summed_exactly(case, kind, packed):
     x = torch.randint(least, most + 1, x_shape, generator=numbers).to(kind)
     w = torch.randint(-128, 128, w_shape, generator=numbers).to(torch.int8)
     b = torch.randint(-1000, 1000, w_shape[:1], generator=numbers).float()
-    weight = room.pack_quantized(w, x_shape, *how, kind is torch.int8) if packed else w
+    weight = family.pack_quantized(w, x_shape, *how, kind is torch.int8) if packed else w
     for bias in (b, None):
         expected = naive.conv(x.double(), w.double(), None if bias is None else bias.double(), *how)
-        found = room.quantized_conv(x, weight, bias, *how)
+        found = family.quantized_conv(x, weight, bias, *how)
         assert found.dtype is torch.float32 and (found.double().numpy() == expected).all()

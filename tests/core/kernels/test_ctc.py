@@ -1,4 +1,4 @@
-"""Connectionist temporal classification (CPU wing) against the sum over all paths, written out."""
+"""Connectionist temporal classification (CPU backend) against the sum over all paths, written out."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Columns of deformable convolutions (CPU wing): without shifts those of a convolution; gradients as differences."""
+"""Columns of deformable convolutions (CPU backend): without shifts those of a convolution; gradients as differences."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Matrix products of the CPU wing against float64 NumPy."""
+"""Matrix products of the CPU backend against float64 NumPy."""
 
 import math
 
@@ -8,7 +8,7 @@ import torch
 
 from core import kernels
 from core.base import MXNetError
-from core.kernels.cpu import matmul as room
+from core.kernels.cpu import matmul as family
 from tests.core.kernels.naive import relative_error
 
 LIMITS = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 1e-2}
@@ -35,7 +35,7 @@ def test_matmul(dtype, transpose_a, transpose_b, lead_a, lead_b):
     torch.manual_seed(0)
     a = torch.randn(*lead_a, *((7, 5) if transpose_a else (5, 7)), dtype=torch.float64).to(dtype)
     b = torch.randn(*lead_b, *((11, 7) if transpose_b else (7, 11)), dtype=torch.float64).to(dtype)
-    got = room.matmul(a, b, transpose_a, transpose_b)
+    got = family.matmul(a, b, transpose_a, transpose_b)
     a, b = a.double().mT if transpose_a else a.double(), b.double().mT if transpose_b else b.double()
     want = a.numpy() @ b.numpy()
     assert got.dtype == dtype and got.is_contiguous()
@@ -47,14 +47,14 @@ def test_gradients_of_weights(m, n, k):
     """Large enough for oneDNN, in either way around."""
     torch.manual_seed(0)
     a, b = torch.randn(k, m), torch.randn(k, n)
-    got = room.matmul(a, b, transpose_a=True)
+    got = family.matmul(a, b, transpose_a=True)
     assert got.is_contiguous()
     assert relative_error(got.double(), a.double().numpy().T @ b.double().numpy()) < LIMITS[torch.float32]
 
 
 @pytest.mark.parametrize("m, n, k", [(0, 3, 4), (3, 0, 4), (3, 4, 0), (1, 1, 1)])
 def test_empty_and_single(m, n, k):
-    got = room.matmul(torch.ones(m, k), torch.ones(k, n))
+    got = family.matmul(torch.ones(m, k), torch.ones(k, n))
     assert torch.equal(got, torch.full((m, n), float(k)))
 
 
@@ -65,8 +65,8 @@ def test_empty_and_single(m, n, k):
 def test_linear(dtype, activation, bias, residual, packed):
     torch.manual_seed(0)
     x, w, b, r = (torch.randn(s, dtype=torch.float64).to(dtype) for s in ((2, 3, 13), (7, 13), (7,), (2, 3, 7)))
-    weight = room.pack(w, 6) if packed else w
-    got = room.linear(x, weight, b if bias else None, activation, r if residual else None)
+    weight = family.pack(w, 6) if packed else w
+    got = family.linear(x, weight, b if bias else None, activation, r if residual else None)
     y = x.double().numpy() @ w.double().numpy().T
     y = y + b.double().numpy() * bias + r.double().numpy() * residual
     assert got.dtype == dtype
@@ -75,7 +75,7 @@ def test_linear(dtype, activation, bias, residual, packed):
 
 def test_linear_names_the_activations_it_knows():
     with pytest.raises(MXNetError, match=r"'swish'.*relu"):
-        room.linear(torch.ones(1, 2), torch.ones(3, 2), activation="swish")
+        family.linear(torch.ones(1, 2), torch.ones(3, 2), activation="swish")
 
 
 def test_meta():

@@ -1,4 +1,4 @@
-"""Normalisations of the CPU wing against float64 formulas written out."""
+"""Normalisations of the CPU backend against float64 formulas written out."""
 
 import numpy as np
 import pytest

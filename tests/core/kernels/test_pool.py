@@ -1,4 +1,4 @@
-"""Pooling of the CPU wing against float64 NumPy."""
+"""Pooling of the CPU backend against float64 NumPy."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import torch
 
 from core import kernels
 from core.base import MXNetError
-from core.kernels.cpu import pool as room
+from core.kernels.cpu import pool as family
 from core.kernels.layout import memory_format
 from tests.core.kernels import naive
 
@@ -37,7 +37,7 @@ CASES = {
 def test_max_pool(case, channels_last, dtype):
     x_shape, *how = CASES[case]
     x = tensor(dtype, x_shape, channels_last)
-    y, argmax = room.max_pool(x, *how)
+    y, argmax = family.max_pool(x, *how)
     want, want_argmax = naive.max_pool(x.double(), *how)
     np.testing.assert_array_equal(y.double(), want)
     np.testing.assert_array_equal(argmax, want_argmax)
@@ -48,13 +48,13 @@ def test_max_pool(case, channels_last, dtype):
     valid = want_argmax >= 0
     rows = np.indices(want_argmax.shape)
     np.add.at(dx, (rows[0][valid], rows[1][valid], want_argmax[valid]), dy.double().numpy()[valid])
-    got = room.max_pool_grad(dy, argmax, x_shape, *how)
+    got = family.max_pool_grad(dy, argmax, x_shape, *how)
     assert got.dtype == dtype
     assert naive.relative_error(got.double(), dx.reshape(x_shape)) < LIMITS[dtype]
 
     ddx = tensor(dtype, x_shape, channels_last)
     picked = np.take_along_axis(ddx.double().numpy().reshape(dx.shape), want_argmax.reshape(*x_shape[:2], -1), 2)
-    got_dd = room.max_pool_gather(ddx, argmax)
+    got_dd = family.max_pool_gather(ddx, argmax)
     np.testing.assert_array_equal(got_dd.double(), np.where(valid, picked.reshape(valid.shape), 0))
     assert_layout(channels_last, x, y, argmax, got, got_dd)
 
@@ -63,13 +63,13 @@ def test_max_pool(case, channels_last, dtype):
 @pytest.mark.parametrize("channels_last", [False, True])
 @pytest.mark.parametrize("case", CASES)
 def test_maxima_alone(case, channels_last, dtype, monkeypatch):
-    monkeypatch.setattr(room, "MANY", 0)
+    monkeypatch.setattr(family, "MANY", 0)
     x_shape, *how = CASES[case]
     x = tensor(dtype, x_shape, channels_last)
-    np.testing.assert_array_equal(room.max_pool(x, *how, False)[0].double(), naive.max_pool(x.double(), *how)[0])
+    np.testing.assert_array_equal(family.max_pool(x, *how, False)[0].double(), naive.max_pool(x.double(), *how)[0])
     x[(0,) * x.ndim] = torch.nan
-    y = room.max_pool(x, *how, False)[0]
-    np.testing.assert_array_equal(y.double(), room.max_pool(x, *how)[0].double())
+    y = family.max_pool(x, *how, False)[0]
+    np.testing.assert_array_equal(y.double(), family.max_pool(x, *how)[0].double())
     assert_layout(channels_last, x, y)
 
 
@@ -80,12 +80,12 @@ def test_maxima_alone(case, channels_last, dtype, monkeypatch):
 def test_avg_pool(case, count_include_pad, channels_last, dtype):
     x_shape, *how = CASES[case]
     x = tensor(dtype, x_shape, channels_last)
-    y = room.avg_pool(x, *how, count_include_pad)
+    y = family.avg_pool(x, *how, count_include_pad)
     assert y.dtype == dtype
     assert naive.relative_error(y.double(), naive.avg_pool(x.double(), *how, count_include_pad)) < LIMITS[dtype]
 
     dy = tensor(dtype, y.shape, channels_last)
-    dx = room.avg_pool_grad(dy, x_shape, *how, count_include_pad)
+    dx = family.avg_pool_grad(dy, x_shape, *how, count_include_pad)
     want = naive.avg_pool_grad(dy.double(), x_shape, *how, count_include_pad)
     assert dx.dtype == dtype
     assert naive.relative_error(dx.double(), want) < LIMITS[dtype]
@@ -97,27 +97,27 @@ def test_avg_pool(case, count_include_pad, channels_last, dtype):
 def test_integers(case, dtype):
     x_shape, *how = CASES[case]
     x = torch.randint(0, 100, x_shape, generator=torch.Generator().manual_seed(0), dtype=dtype)
-    y, argmax = room.max_pool(x, *how)
+    y, argmax = family.max_pool(x, *how)
     want, want_argmax = naive.max_pool(x, *how)
     np.testing.assert_array_equal(argmax, want_argmax)
     np.testing.assert_array_equal(y, np.where(want_argmax < 0, torch.iinfo(dtype).min, want))
-    np.testing.assert_array_equal(room.avg_pool(x, *how, True), np.floor(naive.avg_pool(x, *how, True) + 1e-9))
+    np.testing.assert_array_equal(family.avg_pool(x, *how, True), np.floor(naive.avg_pool(x, *how, True) + 1e-9))
 
 
 def test_empty():
     how = ((2, 2), (2, 2), ((0, 0), (0, 0)))
     x = torch.ones(0, 3, 4, 4)
-    y, argmax = room.max_pool(x, *how)
+    y, argmax = family.max_pool(x, *how)
     assert y.shape == argmax.shape == (0, 3, 2, 2)
-    assert room.max_pool_grad(y, argmax, x.shape, *how).shape == x.shape
-    assert room.max_pool_gather(x, argmax).shape == y.shape
-    assert room.avg_pool(x, *how, True).shape == y.shape
-    assert room.avg_pool_grad(y, x.shape, *how, True).shape == x.shape
+    assert family.max_pool_grad(y, argmax, x.shape, *how).shape == x.shape
+    assert family.max_pool_gather(x, argmax).shape == y.shape
+    assert family.avg_pool(x, *how, True).shape == y.shape
+    assert family.avg_pool_grad(y, x.shape, *how, True).shape == x.shape
 
 
 def test_a_kernel_larger_than_the_image_is_an_error():
     with pytest.raises(MXNetError, match="kernel"):
-        room.max_pool(torch.ones(1, 1, 2, 2), (4, 4), (1, 1), ((0, 0), (0, 0)))
+        family.max_pool(torch.ones(1, 1, 2, 2), (4, 4), (1, 1), ((0, 0), (0, 0)))
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -1,4 +1,4 @@
-"""Reductions of the CPU wing against float64 (or exact integer) answers of NumPy."""
+"""Reductions of the CPU backend against float64 (or exact integer) answers of NumPy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Softmax, log-softmax and cross-entropy of the CPU wing against float64 formulas and their finite differences."""
+"""Softmax, log-softmax and cross-entropy of the CPU backend against float64 formulas and their finite differences."""
 
 import time
 
@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from core import kernels
-from core.kernels.cpu import softmax as room
+from core.kernels.cpu import softmax as family
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 1e-2}
 CASES = [((7,), 0), ((5, 7), 1), ((5, 7), 0), ((3, 5, 2), 1), ((3, 1), 1), ((2, 0), 1), ((0, 3), 1)]
@@ -33,18 +33,18 @@ def test_softmax_and_gradients(shape, axis, dtype):
     x, dy = draw(shape, dtype), draw(shape, dtype, 1)
     log_y = log_softmax64(x, axis)
     y = log_y.exp()
-    close(room.softmax(x, axis), y, dtype)
-    close(room.log_softmax(x, axis), log_y, dtype)
+    close(family.softmax(x, axis), y, dtype)
+    close(family.log_softmax(x, axis), log_y, dtype)
     wide = dy.double()
-    close(room.softmax_grad(dy, y.to(dtype), axis), y * (wide - (wide * y).sum(axis, keepdim=True)), dtype)
-    close(room.log_softmax_grad(dy, log_y.to(dtype), axis), wide - y * wide.sum(axis, keepdim=True), dtype)
+    close(family.softmax_grad(dy, y.to(dtype), axis), y * (wide - (wide * y).sum(axis, keepdim=True)), dtype)
+    close(family.log_softmax_grad(dy, log_y.to(dtype), axis), wide - y * wide.sum(axis, keepdim=True), dtype)
 
 
 def test_large_values():
     x = torch.tensor([[1e4, 1e4 - 1, -1e4], [-float("inf"), 0.0, -float("inf")]])
-    assert torch.isfinite(room.softmax(x, 1)).all()
-    assert room.softmax(x, 1)[1].tolist() == [0, 1, 0]
-    assert abs(room.log_softmax(x, 1)[0, 0].item() + np.log1p(np.exp(-1))) < 1e-3
+    assert torch.isfinite(family.softmax(x, 1)).all()
+    assert family.softmax(x, 1)[1].tolist() == [0, 1, 0]
+    assert abs(family.log_softmax(x, 1)[0, 0].item() + np.log1p(np.exp(-1))) < 1e-3
 
 
 def test_sums_of_float16_are_rounded_at_every_step(monkeypatch):
@@ -55,12 +55,12 @@ def test_sums_of_float16_are_rounded_at_every_step(monkeypatch):
     for column in np.exp(below).T:
         total = (total.astype("float32") + column).astype("float16")
     total = total.astype("float32")[:, None]
-    np.testing.assert_array_max_ulp(room.softmax(x, 1).numpy(), (np.exp(below) / total).astype("float16"))
-    np.testing.assert_array_max_ulp(room.log_softmax(x, 1).numpy(), (below - np.log(total)).astype("float16"))
+    np.testing.assert_array_max_ulp(family.softmax(x, 1).numpy(), (np.exp(below) / total).astype("float16"))
+    np.testing.assert_array_max_ulp(family.log_softmax(x, 1).numpy(), (below - np.log(total)).astype("float16"))
     ones = torch.zeros((1, 5000), dtype=torch.float16)
-    assert room.softmax(ones, 1)[0, 0].item() == 1 / 2048
+    assert family.softmax(ones, 1)[0, 0].item() == 1 / 2048
     monkeypatch.setenv("MXNET_SAFE_ACCUMULATION", "1")
-    assert abs(room.softmax(ones, 1)[0, 0].item() - 1 / 5000) < 1e-7
+    assert abs(family.softmax(ones, 1)[0, 0].item() - 1 / 5000) < 1e-7
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
@@ -69,7 +69,7 @@ def test_masked_softmax(axis):
     rest = [n for a, n in enumerate(x.shape) if a != axis]
     length = torch.from_numpy(np.random.default_rng(2).integers(0, x.shape[axis] + 1, rest)).int()
     length.view(-1)[0] = 0
-    y = room.masked_softmax(x, length, axis)
+    y = family.masked_softmax(x, length, axis)
     rows, lengths = y.movedim(axis, -1).reshape(-1, x.shape[axis]), length.reshape(-1)
     for row, source, n in zip(rows, x.movedim(axis, -1).reshape(-1, x.shape[axis]), lengths.tolist()):
         assert row[n:].tolist() == [0] * (len(row) - n)
@@ -84,16 +84,16 @@ def test_cross_entropy(shape, axis, dtype):
     label = torch.from_numpy(np.random.default_rng(3).integers(0, shape[axis], rest))
     dloss = draw(rest, dtype, 4)
     truth = -log_softmax64(logits, axis).gather(axis, label.unsqueeze(axis)).squeeze(axis)
-    close(room.cross_entropy(logits, label.float(), axis), truth, dtype)
+    close(family.cross_entropy(logits, label.float(), axis), truth, dtype)
     onehot = torch.zeros(shape, dtype=torch.float64).scatter_(axis, label.unsqueeze(axis), 1.0)
     grad = (log_softmax64(logits, axis).exp() - onehot) * dloss.double().unsqueeze(axis)
-    close(room.cross_entropy_grad(dloss, logits, label.int(), axis), grad, dtype)
+    close(family.cross_entropy_grad(dloss, logits, label.int(), axis), grad, dtype)
 
 
 def test_labels_are_clipped():
     logits = draw((2, 3))
     inside, outside = torch.tensor([0, 2]), torch.tensor([-4.0, 9.0])
-    assert torch.equal(room.cross_entropy(logits, inside, 1), room.cross_entropy(logits, outside, 1))
+    assert torch.equal(family.cross_entropy(logits, inside, 1), family.cross_entropy(logits, outside, 1))
 
 
 def test_shapes_are_inferred_on_meta():
@@ -106,14 +106,14 @@ def test_shapes_are_inferred_on_meta():
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 def test_long_rows_of_halves_add_in_float32(name):
     """Up to 8192 elements as MXNet, which rounds the sum at every step; a sum of ones ends at 2048 then."""
-    function, exact = getattr(room, name), getattr(torch, name)
+    function, exact = getattr(family, name), getattr(torch, name)
     numbers = torch.randn((2, 200_000), generator=torch.Generator().manual_seed(0)).half()
     started = time.process_time()
     found = function(numbers, 1)
     assert time.process_time() - started < 0.2  # 0.9 s a row, step by step
     torch.testing.assert_close(found.float(), exact(numbers.double(), 1).float(), rtol=2e-3, atol=1e-6)
     for length, sum_of_ones in ((8192, 2048), (16384, 16384)):
-        assert room.softmax(torch.zeros((1, length)).half(), 1)[0, 0].item() == 1 / sum_of_ones
+        assert family.softmax(torch.zeros((1, length)).half(), 1)[0, 0].item() == 1 / sum_of_ones
     uneven = torch.linspace(-8, 0, 2048).half().view(1, -1)
     total, shifted = torch.zeros(()), (uneven - uneven.max()).float()
     for part in shifted.exp()[0]:

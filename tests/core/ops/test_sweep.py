@@ -64,7 +64,7 @@ WITHIN = {  # parts of gradients: differentiated in the second derivatives of th
     "_roi_pooling_grad": "ROIPooling",
     "_rotated_roi_align_grad": "_contrib_RROIAlign",
 }
-_MASK = "each wing's kernel draws a mask of its own, which no expression knows: asking for it is an error"
+_MASK = "each backend's kernel draws a mask of its own, which no expression knows: asking for it is an error"
 ONCE = {  # differentiable once
     "_dropout_attention": _MASK,
 }

@@ -1,4 +1,4 @@
-"""The Triton attention kernels against the CPU wing in float64."""
+"""The Triton attention kernels against the CPU backend in float64."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import torch
 from core import kernels
 from core.base import MXNetError
 from core.kernels.cpu import attention as truth
-from core.kernels.triton import attention as room
+from core.kernels.triton import attention as family
 
 pytestmark = pytest.mark.usefixtures("on_device")
 
@@ -31,8 +31,8 @@ def close(ours, expected):
 
 
 def check(q, k, v, do, causal, length):
-    o, lse = room.attention(q, k, v, SCALE, causal, length, 0.0, None)
-    grads = room.attention_grad(do, q, k, v, o, lse, SCALE, causal, length, 0.0, None)
+    o, lse = family.attention(q, k, v, SCALE, causal, length, 0.0, None)
+    grads = family.attention_grad(do, q, k, v, o, lse, SCALE, causal, length, 0.0, None)
     assert {t.dtype for t in (o, *grads)} == {q.dtype}
     q, k, v, do = (t.double().cpu() for t in (q, k, v, do))
     length = None if length is None else length.cpu()
@@ -72,7 +72,7 @@ def test_layouts():
 def test_offsets_beyond_32_bits():
     q, k, v, _ = inputs(2, 1, 5, 7, 8, torch.float16)
     far = torch.zeros(2**31 + 64, dtype=torch.float16).as_strided(k.shape, (2**31, 56, 8, 1)).copy_(k)
-    o, lse = room.attention(q, far, v, SCALE, False, None, 0.0, None)
+    o, lse = family.attention(q, far, v, SCALE, False, None, 0.0, None)
     expected = truth.attention(*(t.double().cpu() for t in (q, k, v)), SCALE, False, None, 0.0, None)
     close(o, expected[0])
     assert torch.allclose(lse.double().cpu(), expected[1], atol=1e-3)
@@ -87,20 +87,20 @@ def test_large_scores():
 def test_dropout(causal):
     q, k, v, do = inputs(2, 2, 70, 64, 64)
     length, p, key = torch.tensor([64, 50]), 0.3, 5_000_000_000_019
-    seen = room.attention(q, k, torch.eye(64).expand_as(k), SCALE, causal, length, 0.0, None)[0]
-    kept = room.attention(q, k, torch.eye(64).expand_as(k), SCALE, causal, length, p, key)[0]
+    seen = family.attention(q, k, torch.eye(64).expand_as(k), SCALE, causal, length, 0.0, None)[0]
+    kept = family.attention(q, k, torch.eye(64).expand_as(k), SCALE, causal, length, p, key)[0]
     mask = torch.where(seen > 0, kept / torch.where(seen > 0, seen, 1), 0)
     assert torch.allclose(mask[mask > 0.5], torch.tensor(1 / (1 - p)))
     share = (mask > 0.5).sum() / (seen > 0).sum()
     assert abs(share - (1 - p)) < 0.02
     # No two rows or (sample, head) matrices share a mask.
     assert len({tuple(row.tolist()) for row in mask[:, :, -40:, :50].reshape(-1, 50) > 0.5}) == 160
-    other = room.attention(q, k, torch.eye(64).expand_as(k), SCALE, causal, length, p, key + 1)[0]
+    other = family.attention(q, k, torch.eye(64).expand_as(k), SCALE, causal, length, p, key + 1)[0]
     assert not torch.equal(other, kept)
 
-    o, lse = room.attention(q, k, v, SCALE, causal, length, p, key)
+    o, lse = family.attention(q, k, v, SCALE, causal, length, p, key)
     key = torch.tensor([key])  # one that lies in memory is the same one
-    grads = room.attention_grad(do, q, k, v, o, lse, SCALE, causal, length, p, key)
+    grads = family.attention_grad(do, q, k, v, o, lse, SCALE, causal, length, p, key)
     q, k, v, do, seen, mask = (t.double() for t in (q, k, v, do, seen, mask))
     close(o, (seen * mask) @ v)
     dp = do @ v.mT * mask
@@ -111,11 +111,11 @@ def test_dropout(causal):
 
 def test_empty():
     q, k = torch.zeros(2, 3, 5, 8), torch.zeros(2, 3, 0, 8)
-    o, lse = room.attention(q, k, k, SCALE, False, None, 0.0, None)
+    o, lse = family.attention(q, k, k, SCALE, False, None, 0.0, None)
     assert not o.any() and o.shape == q.shape and (lse == -torch.inf).all()
-    dq, dk, dv = room.attention_grad(q, q, k, k, o, lse, SCALE, False, None, 0.0, None)
+    dq, dk, dv = family.attention_grad(q, q, k, k, o, lse, SCALE, False, None, 0.0, None)
     assert not dq.any() and dk.shape == dv.shape == k.shape
-    assert room.attention(k, q, q, SCALE, False, None, 0.0, None)[0].shape == k.shape
+    assert family.attention(k, q, q, SCALE, False, None, 0.0, None)[0].shape == k.shape
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -142,9 +142,9 @@ def test_wide_heads(dtype):
 def test_errors():
     q = torch.zeros(1, 1, 2, 130)
     with pytest.raises(MXNetError, match=r"heads of size 130 .* at most 128 is supported in float32"):
-        room.attention(q, q, q, SCALE, False, None, 0.0, None)
+        family.attention(q, q, q, SCALE, False, None, 0.0, None)
     with pytest.raises(MXNetError, match=r"\(1, 1, 2, 64\)"):
-        room.attention(q, q[..., :64], q, SCALE, False, None, 0.0, None)
+        family.attention(q, q[..., :64], q, SCALE, False, None, 0.0, None)
 
 
 X, LSE = torch.ones(1, 2, 5, 8), torch.ones(1, 2, 5)
@@ -152,11 +152,11 @@ LENGTH = torch.tensor([3])
 W = torch.ones(1, 1, 70, 256, dtype=torch.bfloat16)
 HALF = X.half()
 SAMPLES = [
-    lambda: room.attention(X, X, X, SCALE, True, LENGTH, 0.1, 7),
-    lambda: room.attention_grad(X, X, X, X, X, LSE, SCALE, True, LENGTH, 0.1, 7),
-    lambda: room.attention_grad(*[HALF] * 5, LSE, SCALE, False, None, 0.0, None),
-    lambda: room.attention_grad(*[W] * 5, torch.ones(1, 1, 70), SCALE, True, None, 0.0, None),
-    lambda: room.attention(*[W] * 3, SCALE, False, None, 0.0, None),
+    lambda: family.attention(X, X, X, SCALE, True, LENGTH, 0.1, 7),
+    lambda: family.attention_grad(X, X, X, X, X, LSE, SCALE, True, LENGTH, 0.1, 7),
+    lambda: family.attention_grad(*[HALF] * 5, LSE, SCALE, False, None, 0.0, None),
+    lambda: family.attention_grad(*[W] * 5, torch.ones(1, 1, 70), SCALE, True, None, 0.0, None),
+    lambda: family.attention(*[W] * 3, SCALE, False, None, 0.0, None),
 ]
 
 
@@ -165,5 +165,5 @@ def test_cache_write(dtype):
     cache, rows = draw((2, 3, 7, 20), dtype), draw((2, 2, 3, 20), dtype, seed=1).transpose(1, 2)
     expected = cache.clone()
     expected[0, :, 5:7], expected[1, :, 6:7] = rows[0], rows[1, :, :1]  # the last one has no place
-    assert room.cache_write(cache, rows, torch.tensor([5, 6], dtype=torch.int32)) is cache
+    assert family.cache_write(cache, rows, torch.tensor([5, 6], dtype=torch.int32)) is cache
     assert torch.equal(cache, expected)

@@ -12,13 +12,13 @@ PRIME, ONE, NONE = 11, 1, 0
 
 
 def agree(function, *tensors):
-    """`function(room, *tensors)` of the Triton wing in float32 against the CPU wing's in float64,
+    """`function(room, *tensors)` of the Triton backend in float32 against the CPU backend's in float64,
     new tensors or changed.
     """
     results = []
-    for wing, kind in (("triton", torch.float32), ("cpu", torch.float64)):
+    for backend, kind in (("triton", torch.float32), ("cpu", torch.float64)):
         own = [t.to(kind, copy=True) if t.is_floating_point() else t.clone() for t in tensors]
-        result = function(lambda name, wing=wing: importlib.import_module(f"core.kernels.{wing}.{name}"), *own)
+        result = function(lambda name, backend=backend: importlib.import_module(f"core.kernels.{backend}.{name}"), *own)
         results.append(own if result is None else result if isinstance(result, (tuple, list)) else (result,))
     for got, want in zip(*results, strict=True):
         if want is not None:

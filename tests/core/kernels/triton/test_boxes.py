@@ -1,4 +1,4 @@
-"""Triton kernels of boxes against the CPU wing, which tests/core/ops/test_boxes.py holds to MXNet's answers."""
+"""Triton kernels of boxes against the CPU backend, which tests/core/ops/test_boxes.py holds to MXNet's answers."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ VARIANCES = (0.1, 0.1, 0.2, 0.2)
 
 
 def same(name, device, *inputs, tolerance=1e-5):
-    """The function called `name` of both wings, for the same inputs."""
+    """The function called `name` of both backends, for the same inputs."""
     want = getattr(reference, name)(*inputs)
     moved = [i.to(device) if isinstance(i, torch.Tensor) else i for i in inputs]
     got = getattr(boxes, name)(*moved)

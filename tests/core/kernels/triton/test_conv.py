@@ -1,4 +1,4 @@
-"""Convolutions of the Triton wing against float64 NumPy."""
+"""Convolutions of the Triton backend against float64 NumPy."""
 
 import dataclasses
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from core.kernels.triton import conv as room
+from core.kernels.triton import conv as family
 from core.kernels.triton import tiles
 from core.kernels.triton.targets import TARGETS
 from tests.core.kernels import naive
@@ -45,7 +45,7 @@ def fifty_processors(device):
 
 @pytest.mark.parametrize("case", ONE_OF_A_KIND)
 def test_split_sums(case, device, monkeypatch):
-    monkeypatch.setattr(room, "target_of", fifty_processors)
+    monkeypatch.setattr(family, "target_of", fifty_processors)
     monkeypatch.setattr(tiles, "_MINIMAL_STEPS", 1)
     check(CASES[case], torch.float32, device)
 
@@ -54,16 +54,16 @@ def test_split_sums(case, device, monkeypatch):
 @pytest.mark.parametrize("case", ONE_OF_A_KIND)
 def test_epilogue(case, split, device, monkeypatch):
     if split:
-        monkeypatch.setattr(room, "target_of", fifty_processors)
+        monkeypatch.setattr(family, "target_of", fifty_processors)
         monkeypatch.setattr(tiles, "_MINIMAL_STEPS", 1)
     x_shape, w_shape, *how = CASES[case]
     x, w, b = tensors(torch.float32, device, x_shape, w_shape, (w_shape[0],))
     plain = naive.conv(exact(x), exact(w), exact(b), *how)
     r = tensors(torch.float32, device, tuple(plain.shape))[0]
-    got = room.conv(x, room.pack(w, x_shape, *how), b, *how, "relu", r)
+    got = family.conv(x, family.pack(w, x_shape, *how), b, *how, "relu", r)
     assert_close(got, np.maximum(plain + exact(r), 0), torch.float32)
     assert_close(
-        room.conv(x, w, None, *how, "gelu"),
+        family.conv(x, w, None, *how, "gelu"),
         ACTIVATIONS["gelu"](plain - np.asarray(exact(b)).reshape(-1, 1, 1)),
         torch.float32,
     )
@@ -73,7 +73,7 @@ def test_strides(device):
     how = ((1, 1), (1, 1), (1, 1), 1)
     x, w = tensors(torch.float32, device, (4, 9, 6, 10), (8, 3, 3, 6))
     x, w = x[::2, 1::3, :, 1:].mT, w[1::2, :, :, ::2]
-    assert_close(room.conv(x, w, None, *how), naive.conv(exact(x), exact(w), None, *how), torch.float32)
+    assert_close(family.conv(x, w, None, *how), naive.conv(exact(x), exact(w), None, *how), torch.float32)
 
 
 @pytest.mark.parametrize("n, c, kernel", [(0, 3, 3), (2, 0, 3), (0, 3, 1), (2, 0, 1)])
@@ -81,22 +81,22 @@ def test_empty(n, c, kernel, device):
     x, w = torch.ones(n, c, 5, 5, device=device), torch.ones(4, c, kernel, kernel, device=device)
     b = torch.arange(4.0, device=device)
     how = ((1, 1), (1, 1), (0, 0), 1)
-    y = room.conv(x, w, b, *how)
+    y = family.conv(x, w, b, *how)
     assert torch.equal(y, b.view(1, 4, 1, 1).expand(n, 4, 6 - kernel, 6 - kernel))
-    assert torch.equal(room.conv_data_grad(y, w, x.shape, *how), torch.zeros_like(x))
-    assert torch.equal(room.conv_weight_grad(y, x, w.shape, *how), torch.zeros_like(w))
+    assert torch.equal(family.conv_data_grad(y, w, x.shape, *how), torch.zeros_like(x))
+    assert torch.equal(family.conv_weight_grad(y, x, w.shape, *how), torch.zeros_like(w))
 
 
 def check(case, dtype, device):
     x_shape, w_shape, *how = case
     x, w, b = tensors(dtype, device, x_shape, w_shape, (w_shape[0],))
-    y = room.conv(x, w, b, *how)
+    y = family.conv(x, w, b, *how)
     assert_close(y, naive.conv(exact(x), exact(w), exact(b), *how), dtype)
     dy = tensors(dtype, device, y.shape)[0]
     dx, dw = naive.conv_grads(exact(dy), exact(x), exact(w), *how)
-    assert_close(room.conv_data_grad(dy, w, x_shape, *how), dx, dtype)
-    assert_close(room.conv_weight_grad(dy, x, w_shape, *how), dw, dtype)
-    assert_close(room.conv_bias_grad(dy), exact(dy).sum((0, *range(2, dy.ndim))), dtype)
+    assert_close(family.conv_data_grad(dy, w, x_shape, *how), dx, dtype)
+    assert_close(family.conv_weight_grad(dy, x, w_shape, *how), dw, dtype)
+    assert_close(family.conv_bias_grad(dy), exact(dy).sum((0, *range(2, dy.ndim))), dtype)
 
 
 def tensors(dtype, device, *shapes):
@@ -119,10 +119,10 @@ def _samples():
         x, w, b = torch.ones(x_shape), torch.ones(w_shape), torch.ones(w_shape[0])
         out = naive.output_extent(x_shape[2:], w_shape[2:], how[0], [(p, p) for p in how[2]], how[1])
         dy = torch.ones(x_shape[0], w_shape[0], *out)
-        yield lambda x=x, w=w, b=b, how=how: room.conv(x, w, b, *how)
-        yield lambda dy=dy, x=x, w=w, how=how: room.conv_data_grad(dy, w, x.shape, *how)
-        yield lambda dy=dy, x=x, w=w, how=how: room.conv_weight_grad(dy, x, w.shape, *how)
-    yield lambda: room.conv_bias_grad(dy)
+        yield lambda x=x, w=w, b=b, how=how: family.conv(x, w, b, *how)
+        yield lambda dy=dy, x=x, w=w, how=how: family.conv_data_grad(dy, w, x.shape, *how)
+        yield lambda dy=dy, x=x, w=w, how=how: family.conv_weight_grad(dy, x, w.shape, *how)
+    yield lambda: family.conv_bias_grad(dy)
 
 
 SAMPLES = list(_samples())

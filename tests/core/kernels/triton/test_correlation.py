@@ -1,4 +1,4 @@
-"""Triton's correlation against the CPU wing, which tests/core/ops holds to MXNet's answers and to differences."""
+"""Triton's correlation against the CPU backend, which tests/core/ops holds to MXNet's answers and to differences."""
 
 import pytest
 import torch

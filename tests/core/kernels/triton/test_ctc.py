@@ -1,4 +1,4 @@
-"""Triton's connectionist temporal classification against the CPU wing, which sums all paths."""
+"""Triton's connectionist temporal classification against the CPU backend, which sums all paths."""
 
 import pytest
 import torch

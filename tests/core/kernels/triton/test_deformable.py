@@ -1,4 +1,4 @@
-"""Triton columns of deformable convolutions against the CPU wing, whose gradients are the differences."""
+"""Triton columns of deformable convolutions against the CPU backend, whose gradients are the differences."""
 
 import pytest
 import torch

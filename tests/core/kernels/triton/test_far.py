@@ -2,7 +2,7 @@
 
 Memory fresh from the operating system reads as zero and costs nothing until it is written. The first and the last
 sample hold numbers; of launches, and of loops inside kernels, only the first and the last turns are run. What kernels
-make of the two samples is held against the CPU wing in float64, which sees those two alone. The interpreter checks
+make of the two samples is held against the CPU backend in float64, which sees those two alone. The interpreter checks
 every 32-bit addition and multiplication for overflow besides.
 """
 
@@ -90,7 +90,7 @@ def ends_of(t):
 
 
 def agree(function, *tensors, dtype=torch.float16):
-    """`function(room, *tensors)` of the Triton wing at the ends, against the CPU wing's of the ends.
+    """`function(room, *tensors)` of the Triton backend at the ends, against the CPU backend's of the ends.
 
     Tensors as long as the first are cut to their ends, inputs and results alike; the others are taken whole.
     """
@@ -104,8 +104,8 @@ def agree(function, *tensors, dtype=torch.float16):
         assert g.shape == e.shape and e.count_nonzero() and error < LIMITS[dtype], (g, e)
 
 
-def room_of(wing):
-    return lambda name: importlib.import_module(f"core.kernels.{wing}.{name}")
+def room_of(backend):
+    return lambda name: importlib.import_module(f"core.kernels.{backend}.{name}")
 
 
 ROWS = (2**21 + 3, 1031)
@@ -218,7 +218,7 @@ def test_rounding_up_of_many_columns(name, monkeypatch):
     monkeypatch.setattr(dispatch.state, "deterministic", True)
     near, x = [0, 1, -2, -1], torch.empty(3, LIMIT - 5, dtype=torch.float16)
     x[:, near] = torch.randn(3, 4).half()
-    got, want = (COLUMNS[name](room_of(wing), t) for wing, t in (("triton", x), ("cpu", x[:, near].double())))
+    got, want = (COLUMNS[name](room_of(backend), t) for backend, t in (("triton", x), ("cpu", x[:, near].double())))
     assert want.count_nonzero() and torch.allclose(got[..., near].double(), want.double(), rtol=1e-2, atol=1e-2)
 
 
@@ -545,8 +545,8 @@ def test_regions(name, how, monkeypatch):
     monkeypatch.setattr(kernels_of("vision"), "_by_channel", lambda t: t.movedim(-1, 1))
     x, sides = vast(2**21 + 1, 9, 11, 13, dtype=torch.float32, last=True), torch.tensor([[1, 2, 9, 8], [0, 1, 7, 8.0]])
     results = []
-    for wing, data in (("triton", x), ("cpu", ends_of(x).double())):
-        vision = room_of(wing)("vision")
+    for backend, data in (("triton", x), ("cpu", ends_of(x).double())):
+        vision = room_of(backend)("vision")
         rois = torch.cat([torch.tensor([[data.shape[0] - 1.0], [0.0]]), sides], 1).to(data.dtype)
         made = getattr(vision, name)(data, rois, *how)
         if name == "roi_align":

@@ -1,4 +1,4 @@
-"""Gamma samples move with their shapes: against differences of the quantile function, in both wings."""
+"""Gamma samples move with their shapes: against differences of the quantile function, in both backends."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ SLOPE = Formula.of(f.gamma_slope, name="gamma_slope")
 
 
 @pytest.mark.parametrize(
-    "wing, dtype, rtol",
+    "backend, dtype, rtol",
     [
         (cpu, torch.float64, 1e-3),
         (cpu, torch.float32, 1e-3),
@@ -21,7 +21,7 @@ SLOPE = Formula.of(f.gamma_slope, name="gamma_slope")
         (triton, torch.float32, 1e-3),
     ],
 )
-def test_samples_move_with_their_shapes_as_quantiles_do(wing, dtype, rtol, device):
+def test_samples_move_with_their_shapes_as_quantiles_do(backend, dtype, rtol, device):
     special = pytest.importorskip("scipy.special")
     shape = np.repeat([0.05, 0.4, 1.0, 3.0, 12.0, 90.0, 2000.0], 4)
     quantile = np.tile([0.05, 0.3, 0.7, 0.99], 7)
@@ -29,7 +29,7 @@ def test_samples_move_with_their_shapes_as_quantiles_do(wing, dtype, rtol, devic
     low, high = (special.gammaincinv(shape + way * step, quantile) for way in (-1, 1))
     sample = special.gammaincinv(shape, quantile)
     kept = sample > 1e-30
-    place = device if wing is triton else "cpu"
+    place = device if backend is triton else "cpu"
     operands = [torch.tensor(v[kept], dtype=dtype, device=place) for v in (shape, sample)]
-    slope = wing.pointwise(SLOPE, operands, (), dtype)
+    slope = backend.pointwise(SLOPE, operands, (), dtype)
     np.testing.assert_allclose(slope.cpu(), ((high - low) / (2 * step))[kept], rtol=rtol)

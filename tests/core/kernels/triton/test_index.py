@@ -1,4 +1,4 @@
-"""Triton gathers and scatters against the CPU wing, which is tested against NumPy."""
+"""Triton gathers and scatters against the CPU backend, which is tested against NumPy."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def integers(limit, *shape, dtype=torch.int64):
 
 
 def agree(name, device, *args):
-    """Calls the function in both wings; sums in another order differ in the last bits."""
+    """Calls the function in both backends; sums in another order differ in the last bits."""
     moved = [
         tuple(None if i is None else i.to(device) for i in a) if isinstance(a, tuple) and torch.is_tensor(a[-1]) else a
         for a in (a.to(device) if torch.is_tensor(a) else a for a in args)

@@ -1,4 +1,4 @@
-"""Matrix products of the Triton wing against float64 NumPy."""
+"""Matrix products of the Triton backend against float64 NumPy."""
 
 import math
 
@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from core.base import MXNetError
-from core.kernels.triton import matmul as room
+from core.kernels.triton import matmul as family
 from core.kernels.triton import tiles
 from tests.core.kernels.naive import relative_error
 
@@ -34,7 +34,7 @@ def test_matmul(shape, transpose_a, transpose_b, dtype, device):
     m, n, k = shape
     a = tensor((k, m) if transpose_a else (m, k), dtype, device)
     b = tensor((n, k) if transpose_b else (k, n), dtype, device)
-    got = room.matmul(a, b, transpose_a, transpose_b)
+    got = family.matmul(a, b, transpose_a, transpose_b)
     assert got.dtype == dtype and got.is_contiguous()
     want = exact(a.mT if transpose_a else a) @ exact(b.mT if transpose_b else b)
     assert relative_error(exact(got), want) < LIMITS[dtype]
@@ -53,51 +53,51 @@ def test_matmul(shape, transpose_a, transpose_b, dtype, device):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
 def test_batches(a_shape, b_shape, dtype, device):
     a, b = tensor(a_shape, dtype, device), tensor(b_shape, dtype, device)
-    assert relative_error(exact(room.matmul(a, b)), exact(a) @ exact(b)) < LIMITS[dtype]
-    swapped = room.matmul(b.mT, a.mT)
+    assert relative_error(exact(family.matmul(a, b)), exact(a) @ exact(b)) < LIMITS[dtype]
+    swapped = family.matmul(b.mT, a.mT)
     assert relative_error(exact(swapped), exact(b.mT) @ exact(a.mT)) < LIMITS[dtype]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
 def test_odd_operands_are_copied_when_that_pays(dtype, device, monkeypatch):
-    monkeypatch.setattr(room, "_WORTH_COPIES", 0)
+    monkeypatch.setattr(family, "_WORTH_COPIES", 0)
     x, w, b, r = (tensor(shape, dtype, device) for shape in ((17, 19), (21, 19), (21,), (17, 21)))
-    got = room.linear(x, w, b, "relu", r)
+    got = family.linear(x, w, b, "relu", r)
     assert got.is_contiguous()
     want = np.maximum(exact(x) @ exact(w).T + exact(b) + exact(r), 0)
     assert relative_error(exact(got), want) < LIMITS[dtype]
     batch = tensor((3, 18, 17), dtype, device)
-    got = room.matmul(batch, x)
+    got = family.matmul(batch, x)
     assert relative_error(exact(got), exact(batch) @ exact(x)) < LIMITS[dtype]
-    monkeypatch.setattr(room, "_padded", None)  # a row would be copied sixteenfold
-    got = room.matmul(x[:1], w, transpose_b=True)
+    monkeypatch.setattr(family, "_padded", None)  # a row would be copied sixteenfold
+    got = family.matmul(x[:1], w, transpose_b=True)
     assert relative_error(exact(got), exact(x[:1]) @ exact(w).T) < LIMITS[dtype]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
 def test_odd_extents_in_aligned_rows_are_not_copied(dtype, device, monkeypatch):
     """Descriptors end where a matrix does, whatever comes behind it in a row."""
-    monkeypatch.setattr(room, "_WORTH_COPIES", 0)
-    monkeypatch.setattr(room, "_padded", None)
+    monkeypatch.setattr(family, "_WORTH_COPIES", 0)
+    monkeypatch.setattr(family, "_padded", None)
     x, w = (tensor((n, 40), dtype, device)[:, :35] for n in (17, 24))
     out = torch.full((17, 24), torch.nan, dtype=torch.float32, device=device)
-    assert room._linear(x, w, None, None, None, torch.float32, out) is not None
+    assert family._linear(x, w, None, None, None, torch.float32, out) is not None
     assert relative_error(exact(out), exact(x) @ exact(w).T) < LIMITS[dtype]
 
 
 def test_strides(device):
     a, b = tensor((9, 20), torch.float32, device)[1::2, 3::3], tensor((12, 14), torch.float32, device)[::2, 1:9:2]
     b = b[: a.shape[1]]
-    assert relative_error(exact(room.matmul(a, b)), exact(a) @ exact(b)) < 1e-5
+    assert relative_error(exact(family.matmul(a, b)), exact(a) @ exact(b)) < 1e-5
     same = tensor((1, 6), torch.float32, device).expand(5, 6)
-    assert relative_error(exact(room.matmul(same, b)), exact(same) @ exact(b)) < 1e-5
+    assert relative_error(exact(family.matmul(same, b)), exact(same) @ exact(b)) < 1e-5
 
 
 @pytest.mark.parametrize("m, n, k", [(0, 3, 4), (3, 0, 4), (3, 4, 0)])
 def test_empty(m, n, k, device):
-    got = room.matmul(torch.ones(m, k, device=device), torch.ones(k, n, device=device))
+    got = family.matmul(torch.ones(m, k, device=device), torch.ones(k, n, device=device))
     assert torch.equal(got, torch.zeros(m, n, device=device))
-    assert room.matmul(torch.ones(0, m, k, device=device), torch.ones(0, k, n, device=device)).shape == (0, m, n)
+    assert family.matmul(torch.ones(0, m, k, device=device), torch.ones(0, k, n, device=device)).shape == (0, m, n)
 
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32, torch.int64], ids=str)
@@ -107,7 +107,7 @@ def test_integers(dtype, device):
         torch.arange(21, dtype=dtype, device=device).view(7, 3),
     )
     want = (a.cpu().numpy() @ b.cpu().numpy()).astype(str(dtype).removeprefix("torch."))
-    np.testing.assert_array_equal(room.matmul(a, b).cpu().numpy(), want)
+    np.testing.assert_array_equal(family.matmul(a, b).cpu().numpy(), want)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_integers(dtype, device):
 @pytest.mark.parametrize("n, k", [(7, 13), (24, 16), (160, 16), (8, 1024)])
 def test_linear(n, k, bias, residual, activation, dtype, device):
     x, w, b, r = (tensor(shape, dtype, device) for shape in ((2, 3, k), (n, k), (n,), (2, 3, n)))
-    got = room.linear(x, w, b if bias else None, activation, r if residual else None)
+    got = family.linear(x, w, b if bias else None, activation, r if residual else None)
     y = exact(x) @ exact(w).T + exact(b) * bias + exact(r) * residual
     assert got.dtype == dtype and got.shape == (2, 3, n)
     assert relative_error(exact(got), ACTIVATIONS[activation](y)) < LIMITS[dtype]
@@ -126,11 +126,11 @@ def test_linear(n, k, bias, residual, activation, dtype, device):
 def test_errors(device):
     one = torch.ones(1, 2, device=device)
     with pytest.raises(MXNetError, match=r"'swish'.*relu"):
-        room.linear(one, one, activation="swish")
+        family.linear(one, one, activation="swish")
     with pytest.raises(MXNetError, match="dtypes"):
-        room.matmul(one, one.half(), transpose_b=True)
+        family.matmul(one, one.half(), transpose_b=True)
     with pytest.raises(MXNetError, match="inner extents"):
-        room.matmul(one, one)
+        family.matmul(one, one)
 
 
 def test_long_sums_are_split():
@@ -152,10 +152,10 @@ def _samples():
     for dtype in (torch.float32, torch.float16):
         for m, n, k in ((16, 16, 32), (5, 7, 3), (8, 8, 1024)):
             x, w, b, r = (torch.ones(shape, dtype=dtype) for shape in ((m, k), (n, k), (n,), (m, n)))
-            yield lambda x=x, w=w, b=b, r=r: room.linear(x, w, b, "gelu", r)
-            yield lambda x=x, w=w: room.matmul(x, w, transpose_b=True)
+            yield lambda x=x, w=w, b=b, r=r: family.linear(x, w, b, "gelu", r)
+            yield lambda x=x, w=w: family.matmul(x, w, transpose_b=True)
     batch = torch.ones(2, 3, 4, 5)
-    yield lambda: room.matmul(batch, batch, transpose_a=True)
+    yield lambda: family.matmul(batch, batch, transpose_a=True)
 
 
 SAMPLES = list(_samples())

@@ -1,4 +1,4 @@
-"""The Triton normalisations against the CPU wing in float64."""
+"""The Triton normalisations against the CPU backend in float64."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import torch
 
 from core.kernels.cpu import norm as truth
 from core.kernels.triton import _layer_norm
-from core.kernels.triton import norm as room
+from core.kernels.triton import norm as family
 
 pytestmark = pytest.mark.usefixtures("on_device")
 
@@ -49,11 +49,11 @@ def parameters(x, axis, affine, dtype=None):
 def check_batch_norm(x, axis, affine=True):
     dy = draw(x.shape, x.dtype, 1)
     gamma, beta = parameters(x, axis, affine)
-    ours = room.batch_norm(x, gamma, beta, axis, EPS)
+    ours = family.batch_norm(x, gamma, beta, axis, EPS)
     expected = truth.batch_norm(*wide(x, gamma, beta), axis, EPS)
     close(ours, expected, x)
     grads = truth.batch_norm_grad(*wide(dy, x, gamma, *expected[1:]), axis)
-    close(room.batch_norm_grad(dy, x, gamma, *ours[1:], axis), grads, x)
+    close(family.batch_norm_grad(dy, x, gamma, *ours[1:], axis), grads, x)
     return ours[0]
 
 
@@ -62,7 +62,7 @@ def test_running_statistics_move_in_place(dtype):
     moving, batch = (draw(5, dtype), draw(5, dtype, 1).abs()), (draw(5, seed=2), draw(5, seed=3).abs() + 1)
     expected = wide(*moving)
     truth.move_statistics(*expected, *wide(*batch), 0.9, EPS)
-    room.move_statistics(*moving, *batch, 0.9, EPS)
+    family.move_statistics(*moving, *batch, 0.9, EPS)
     for ours, theirs in zip(moving, expected, strict=True):
         assert ours.dtype == dtype
         assert (ours.double().cpu() - theirs).norm() <= TOLERANCE[dtype] * theirs.norm()
@@ -85,19 +85,19 @@ def test_batch_norm_inference(shape, axis, dtype, affine):
     if dtype == torch.float64:
         mean, var = mean.double(), var.double()
     y = truth.batch_norm_inference(*wide(x, gamma, beta, mean, var), axis, EPS)
-    close([room.batch_norm_inference(x, gamma, beta, mean, var, axis, EPS)], [y], x)
+    close([family.batch_norm_inference(x, gamma, beta, mean, var, axis, EPS)], [y], x)
     grads = truth.batch_norm_inference_grad(*wide(dy, x, gamma, mean, var), axis, EPS)
-    close(room.batch_norm_inference_grad(dy, x, gamma, mean, var, axis, EPS), grads, x)
+    close(family.batch_norm_inference_grad(dy, x, gamma, mean, var, axis, EPS), grads, x)
 
 
 def check_layer_norm(x, axis, affine=True):
     dy = draw(x.shape, x.dtype, 1)
     gamma, beta = parameters(x, axis, affine)
-    ours = room.layer_norm(x, gamma, beta, axis, EPS)
+    ours = family.layer_norm(x, gamma, beta, axis, EPS)
     expected = truth.layer_norm(*wide(x, gamma, beta), axis, EPS)
     close(ours, expected, x)
     grads = truth.layer_norm_grad(*wide(dy, x, gamma, *expected[1:]), axis)
-    close(room.layer_norm_grad(dy, x, gamma, *ours[1:], axis), grads, x)
+    close(family.layer_norm_grad(dy, x, gamma, *ours[1:], axis), grads, x)
 
 
 @pytest.mark.parametrize("affine", [True, False])
@@ -117,11 +117,11 @@ def test_layer_norm_of_rows_too_long_for_registers(monkeypatch):
 def check_group_norm(x, groups, affine=True):
     dy = draw(x.shape, x.dtype, 1)
     gamma, beta = parameters(x, 1, affine)
-    ours = room.group_norm(x, gamma, beta, groups, EPS)
+    ours = family.group_norm(x, gamma, beta, groups, EPS)
     expected = truth.group_norm(*wide(x, gamma, beta), groups, EPS)
     close(ours, expected, x)
     grads = truth.group_norm_grad(*wide(dy, x, gamma, *expected[1:]), groups)
-    close(room.group_norm_grad(dy, x, gamma, *ours[1:], groups), grads, x)
+    close(family.group_norm_grad(dy, x, gamma, *ours[1:], groups), grads, x)
     return ours[0]
 
 
@@ -148,7 +148,7 @@ def test_layouts():
 
 def test_a_large_mean_does_not_cancel():
     x = draw((64, 3, 5)) + 1e4
-    y = room.batch_norm(x, None, None, 1, 1e-5)[0]
+    y = family.batch_norm(x, None, None, 1, 1e-5)[0]
     expected = truth.batch_norm(*wide(x), None, None, 1, 1e-5)[0]
     assert (y.cpu() - expected).norm() < 1e-3 * expected.norm()
 
@@ -156,16 +156,16 @@ def test_a_large_mean_does_not_cancel():
 def test_parameters_keep_their_dtype():
     x = draw((4, 6), torch.float16)
     gamma, beta = parameters(x, 1, True, torch.float16)
-    _, mean, rstd = room.batch_norm(x, gamma, beta, 1, EPS)
-    assert {t.dtype for t in room.batch_norm_grad(x, x, gamma, mean, rstd, 1)} == {torch.float16}
-    assert {t.dtype for t in room.layer_norm_grad(x, x, gamma, *room.layer_norm(x, gamma, beta, 1, EPS)[1:], 1)} == {
-        torch.float16
-    }
+    _, mean, rstd = family.batch_norm(x, gamma, beta, 1, EPS)
+    assert {t.dtype for t in family.batch_norm_grad(x, x, gamma, mean, rstd, 1)} == {torch.float16}
+    assert {
+        t.dtype for t in family.layer_norm_grad(x, x, gamma, *family.layer_norm(x, gamma, beta, 1, EPS)[1:], 1)
+    } == {torch.float16}
 
 
 def test_empty():
     x, stats = torch.zeros(0, 4, 3, 3), (torch.zeros(4), torch.ones(4))
-    for module in (truth, room):
+    for module in (truth, family):
         module_results = [
             *module.batch_norm(x, None, None, 1, EPS),
             *module.batch_norm_grad(x, x, None, *stats, 1),
@@ -185,14 +185,14 @@ def test_empty():
 X, G = torch.ones(2, 4, 3, 5), torch.ones(4)
 STATS = torch.ones(2, 2), torch.ones(2, 2)
 SAMPLES = [
-    lambda: room.batch_norm(X, G, G, 1, EPS),
-    lambda: room.batch_norm(X.contiguous(memory_format=LAST), None, None, 1, EPS),
-    lambda: room.batch_norm_inference(X, G, G, G, G, 1, EPS),
-    lambda: room.batch_norm_grad(X, X, G, G, G, 1),
-    lambda: room.batch_norm_grad(X, X.contiguous(memory_format=LAST), G, G, G, 1),
-    lambda: room.batch_norm_inference_grad(X, X, G, G, G, 1, EPS),
-    lambda: room.layer_norm(X, G, G, 1, EPS),
-    lambda: room.layer_norm_grad(X, X, G, torch.ones(2, 1, 3, 5), torch.ones(2, 1, 3, 5), 1),
-    lambda: room.group_norm(X, G, G, 2, EPS),
-    lambda: room.group_norm_grad(X, X, G, *STATS, 2),
+    lambda: family.batch_norm(X, G, G, 1, EPS),
+    lambda: family.batch_norm(X.contiguous(memory_format=LAST), None, None, 1, EPS),
+    lambda: family.batch_norm_inference(X, G, G, G, G, 1, EPS),
+    lambda: family.batch_norm_grad(X, X, G, G, G, 1),
+    lambda: family.batch_norm_grad(X, X.contiguous(memory_format=LAST), G, G, G, 1),
+    lambda: family.batch_norm_inference_grad(X, X, G, G, G, 1, EPS),
+    lambda: family.layer_norm(X, G, G, 1, EPS),
+    lambda: family.layer_norm_grad(X, X, G, torch.ones(2, 1, 3, 5), torch.ones(2, 1, 3, 5), 1),
+    lambda: family.group_norm(X, G, G, 2, EPS),
+    lambda: family.group_norm_grad(X, X, G, *STATS, 2),
 ]

@@ -1,4 +1,4 @@
-"""Generated pointwise kernels against the CPU wing, over all formulas, layouts and types."""
+"""Generated pointwise kernels against the CPU backend, over all formulas, layouts and types."""
 
 import pytest
 import torch
@@ -103,8 +103,8 @@ def test_nan_passes_through_maximum():
 def test_remainders_of_a_division_by_zero_are_zero(name, rest, dtype):
     """The remainders that MXNet 1.9.1 and 2.0 give, fractions and whole numbers alike."""
     a, b = torch.tensor([5, -5, 0, 3, 7], dtype=dtype), torch.tensor([0, 0, 0, 2, -3], dtype=dtype)
-    for wing in (cpu, triton):
-        assert wing.pointwise(FORMULAS[name], [a, b], [], dtype).tolist() == rest
+    for backend in (cpu, triton):
+        assert backend.pointwise(FORMULAS[name], [a, b], [], dtype).tolist() == rest
 
 
 def test_offsets_beyond_32_bits_are_computed_in_64():

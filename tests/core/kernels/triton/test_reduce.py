@@ -1,4 +1,4 @@
-"""The Triton reductions and scans against the CPU wing in float64, or in the same integer type."""
+"""The Triton reductions and scans against the CPU backend in float64, or in the same integer type."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import torch
 
 from core.base import MXNetError
 from core.kernels.cpu import reduce as truth
-from core.kernels.triton import reduce as room
+from core.kernels.triton import reduce as family
 
 pytestmark = pytest.mark.usefixtures("on_device")
 
@@ -64,7 +64,7 @@ def close(ours, expected, dtype):
 
 def compare(name, x, axes, keepdims=False):
     wide = (x.double() if x.is_floating_point() else x).cpu()
-    ours, expected = call(room, name, x, axes, keepdims), call(truth, name, wide, axes, keepdims)
+    ours, expected = call(family, name, x, axes, keepdims), call(truth, name, wide, axes, keepdims)
     dtype = torch.bool if name in ("all", "any") else x.dtype
     for a, b in zip(*((t if isinstance(t, tuple) else (t,)) for t in (ours, expected)), strict=True):
         close(a, b, dtype)
@@ -96,11 +96,11 @@ def test_dtype_of_the_result():
     x = (draw((5, 7)) * 3).to(torch.int8)
     for name in ("sum", "mean", "prod", "nansum"):
         close(
-            getattr(room, name)(x, (1,), False, torch.float32),
+            getattr(family, name)(x, (1,), False, torch.float32),
             getattr(truth, name)(x.cpu(), (1,), False, torch.float32),
             torch.float32,
         )
-    assert room.sum(x.bool(), (0, 1), False, torch.int64).item() == x.bool().sum()
+    assert family.sum(x.bool(), (0, 1), False, torch.int64).item() == x.bool().sum()
 
 
 @pytest.mark.parametrize("name", [n for n in FLOATS if "prod" not in n])
@@ -122,7 +122,7 @@ def test_nan_and_infinity(name):
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 def test_indices_of_extrema(name):
     nan, inf = float("nan"), float("inf")
-    ours, expected = getattr(room, name), getattr(truth, name)
+    ours, expected = getattr(family, name), getattr(truth, name)
     special = torch.tensor([[1.0, nan, 3.0, nan], [nan] * 4, [-inf] * 4, [inf] * 4, [2.0, 5.0, 5.0, 2.0]])
     for x in (
         draw((5, 7)),
@@ -143,12 +143,12 @@ def test_indices_of_extrema(name):
 
 def test_nothing_to_choose_from():
     x = torch.zeros(0, 3)
-    assert room.max(x, (1,), False).shape == room.argmax(x, 1, False).shape == (0,)
+    assert family.max(x, (1,), False).shape == family.argmax(x, 1, False).shape == (0,)
     for name in ("max", "min"):
         with pytest.raises(MXNetError, match=r"axis 0 of shape \(0, 3\)"):
-            getattr(room, name)(x, (0,), False)
+            getattr(family, name)(x, (0,), False)
     with pytest.raises(MXNetError, match="argmin"):
-        room.argmin(x, 0, False)
+        family.argmin(x, 0, False)
 
 
 def test_layouts():
@@ -173,16 +173,16 @@ def test_scans(shape, axis, dtype):
     x = (draw(shape) / 4 + 1).to(dtype)
     wide = (x.double() if dtype.is_floating_point else x).cpu()
     for name in ("cumsum", "cumprod"):
-        close(getattr(room, name)(x, axis), getattr(truth, name)(wide, axis), dtype)
+        close(getattr(family, name)(x, axis), getattr(truth, name)(wide, axis), dtype)
 
 
 @pytest.mark.parametrize("shape, axis", [((2, 9001), 1), ((700, 3), 0)])
 def test_scans_in_chunks(shape, axis):
     x = draw(shape, torch.float64)
-    close(room.cumsum(x, axis), truth.cumsum(x.cpu(), axis), torch.float64)
+    close(family.cumsum(x, axis), truth.cumsum(x.cpu(), axis), torch.float64)
     whole = (x * 3).to(torch.int8)
-    assert torch.equal(room.cumsum(whole, axis, torch.int64).cpu(), truth.cumsum(whole.cpu(), axis, torch.int64))
-    assert torch.equal(room.cumsum(whole.mT, 1 - axis).cpu(), truth.cumsum(whole.mT.cpu(), 1 - axis))
+    assert torch.equal(family.cumsum(whole, axis, torch.int64).cpu(), truth.cumsum(whole.cpu(), axis, torch.int64))
+    assert torch.equal(family.cumsum(whole.mT, 1 - axis).cpu(), truth.cumsum(whole.mT.cpu(), 1 - axis))
 
 
 @pytest.mark.slow  # the interpreter copies what the tensor's memory spans, 2 GB
@@ -195,12 +195,12 @@ def test_offsets_beyond_32_bits():
 
 X = torch.ones(3, 5)
 SAMPLES = [
-    *(lambda name=name: call(room, name, X, (1,)) for name in FLOATS),
-    lambda: room.sum(X.expand(4, 3, 5), (0, 2), True, torch.float64),
-    lambda: room.sum(torch.ones(2, 9001), (1,), False),
-    lambda: room.moments(torch.ones(2, 9001), (1,), False),
-    lambda: room.argmax(torch.ones(2, 9001), 1, False),
-    lambda: room.argmin(X, 0, True),
-    lambda: room.cumsum(torch.ones(1, 9001), 1),
-    lambda: room.cumprod(X, 0),
+    *(lambda name=name: call(family, name, X, (1,)) for name in FLOATS),
+    lambda: family.sum(X.expand(4, 3, 5), (0, 2), True, torch.float64),
+    lambda: family.sum(torch.ones(2, 9001), (1,), False),
+    lambda: family.moments(torch.ones(2, 9001), (1,), False),
+    lambda: family.argmax(torch.ones(2, 9001), 1, False),
+    lambda: family.argmin(X, 0, True),
+    lambda: family.cumsum(torch.ones(1, 9001), 1),
+    lambda: family.cumprod(X, 0),
 ]

@@ -1,4 +1,4 @@
-"""Triton recurrent networks against the float64 step by step reference, and the CPU wing for the gradients."""
+"""Triton recurrent networks against the float64 step by step reference, and the CPU backend for the gradients."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Row programs in Triton against the CPU wing in float64: shapes of rows, layouts of operands, types, and NaN."""
+"""Row programs in Triton against the CPU backend in float64: shapes of rows, layouts of operands, types, and NaN."""
 
 import pytest
 import torch
@@ -75,9 +75,9 @@ def test_layouts(device):
 def test_nan_passes_through_extrema_and_not_through_the_top(device):
     x = torch.tensor([[1.0, torch.nan, 3.0], [1.0, 2.0, -torch.inf]], device=device)
     results = [Result(reduce(X), "row", (2, 1), "float32") for reduce in (LARGEST, SMALLEST, TOP)]
-    for wing in (cpu, pointwise):
+    for backend in (cpu, pointwise):
         largest, smallest, top = (
-            t.flatten().tolist() for t in wing.pointwise_rows(RowProgram((*results,), (2, 3), 1), [x])
+            t.flatten().tolist() for t in backend.pointwise_rows(RowProgram((*results,), (2, 3), 1), [x])
         )
         assert largest[0] != largest[0] and smallest[0] != smallest[0] and top == [3.0, 2.0]
         assert largest[1] == 2.0 and smallest[1] == -torch.inf

@@ -1,11 +1,11 @@
-"""The Triton softmax kernels against the CPU wing in float64."""
+"""The Triton softmax kernels against the CPU backend in float64."""
 
 import numpy as np
 import pytest
 import torch
 
 from core.kernels.cpu import softmax as truth
-from core.kernels.triton import softmax as room
+from core.kernels.triton import softmax as family
 
 pytestmark = pytest.mark.usefixtures("on_device")
 
@@ -35,16 +35,16 @@ def compare(x, axis, dtype):
     wide, dy = x.double().cpu(), draw(x.shape, dtype, 1)
     for name in ("softmax", "log_softmax"):
         y = getattr(truth, name)(wide, axis)
-        close(getattr(room, name)(x, axis), y, dtype)
+        close(getattr(family, name)(x, axis), y, dtype)
         grad = getattr(truth, name + "_grad")(dy.double().cpu(), y.to(dtype).double(), axis)
-        close(getattr(room, name + "_grad")(dy, y.to(x.device, dtype), axis), grad, dtype)
+        close(getattr(family, name + "_grad")(dy, y.to(x.device, dtype), axis), grad, dtype)
     length = lengths(x.shape, axis)
-    close(room.masked_softmax(x, length, axis), truth.masked_softmax(wide, length.cpu(), axis), dtype)
+    close(family.masked_softmax(x, length, axis), truth.masked_softmax(wide, length.cpu(), axis), dtype)
     if x.shape[axis]:
         label, dloss = length.float() - 1, draw(length.shape, dtype, 2)
-        close(room.cross_entropy(x, label, axis), truth.cross_entropy(wide, label.cpu(), axis), dtype)
+        close(family.cross_entropy(x, label, axis), truth.cross_entropy(wide, label.cpu(), axis), dtype)
         grad = truth.cross_entropy_grad(dloss.double().cpu(), wide, label.cpu(), axis)
-        close(room.cross_entropy_grad(dloss, x, label, axis), grad, dtype)
+        close(family.cross_entropy_grad(dloss, x, label, axis), grad, dtype)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
@@ -55,10 +55,10 @@ def test_against_float64(shape, axis, dtype):
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_rows_longer_than_a_tile(axis, monkeypatch):
-    monkeypatch.setattr(room, "ROW", 8)
-    monkeypatch.setattr(room, "STEP", 4)
+    monkeypatch.setattr(family, "ROW", 8)
+    monkeypatch.setattr(family, "STEP", 4)
     compare(draw((2, 13) if axis else (13, 2)) * 10, axis, torch.float32)
-    monkeypatch.setattr(room, "WIDE", 4)
+    monkeypatch.setattr(family, "WIDE", 4)
     compare(draw((2, 13) if axis else (13, 2)) * 10, axis, torch.float32)
 
 
@@ -68,24 +68,24 @@ def test_layouts():
     compare(x[:, ::2], 3, torch.float32)
     last = x.contiguous(memory_format=torch.channels_last)
     compare(last, 1, torch.float32)
-    assert room.softmax(last, 1).is_contiguous(memory_format=torch.channels_last)
+    assert family.softmax(last, 1).is_contiguous(memory_format=torch.channels_last)
 
 
 def test_extreme_values():
     inf = float("inf")
     x = torch.tensor([[1e4, 1e4 - 1, -1e4], [-inf, 0.0, -inf], [1.0, float("nan"), 2.0], [-inf] * 3])
     for name in ("softmax", "log_softmax"):
-        assert torch.allclose(getattr(room, name)(x, 1).cpu(), getattr(truth, name)(x.cpu(), 1), equal_nan=True)
+        assert torch.allclose(getattr(family, name)(x, 1).cpu(), getattr(truth, name)(x.cpu(), 1), equal_nan=True)
 
 
 X, LABEL = torch.ones(3, 5), torch.ones(3)
 SEEN = LABEL.int()
 SAMPLES = [
-    lambda: room.softmax(X, 1),
-    lambda: room.log_softmax(X, 0),
-    lambda: room.softmax_grad(X, X, 1),
-    lambda: room.log_softmax_grad(X.mT, X.mT, 1),
-    lambda: room.masked_softmax(X, SEEN, 1),
-    lambda: room.cross_entropy(X, LABEL, 1),
-    lambda: room.cross_entropy_grad(LABEL, X, LABEL, 1),
+    lambda: family.softmax(X, 1),
+    lambda: family.log_softmax(X, 0),
+    lambda: family.softmax_grad(X, X, 1),
+    lambda: family.log_softmax_grad(X.mT, X.mT, 1),
+    lambda: family.masked_softmax(X, SEEN, 1),
+    lambda: family.cross_entropy(X, LABEL, 1),
+    lambda: family.cross_entropy_grad(LABEL, X, LABEL, 1),
 ]

@@ -1,4 +1,4 @@
-"""The whole operator table in the Triton wing: torch only moves memory, and the answers are those of the CPU wing.
+"""The whole operator table in the Triton backend: torch only moves memory, and the answers are those of the CPU backend.
 
 Each operator is applied to the first of its samples (see `tests.support.samples`) that has elements, in float32 or the
 type that the sample names, and differentiated; those without samples there to one from `MORE`. Parts of gradients are
@@ -19,7 +19,7 @@ from tests.core.kernels.triton.test_memory_only import ALLOWED, Recorder
 from tests.core.ops.test_sweep import WITHIN
 from tests.support.once import NAMES, OWN, applied, filled
 
-# Copies of parts, to places, and between devices: `core.kernels.shape`, which both wings share, and `core.storage`.
+# Copies of parts, to places, and between devices: `core.kernels.shape`, which both backends share, and `core.storage`.
 REARRANGED = {"_to_copy"}
 EXCEPTED = {importlib.import_module(f"core.kernels.cpu.{room}").__file__ for room in kernels.ON_CPU_ONLY}
 _PART = "part of another operator's gradient, which is recorded: "
@@ -31,7 +31,7 @@ UNRECORDED = {
     **{part: _PART + whole for part, whole in WITHIN.items()},
     "_dropout_again": _PART + "Dropout",
     "_write_state": _PART + "IdentityAttachKLSparseReg",
-    **dict.fromkeys(("_gamma_of_shape", "_gamma_slope"), "both wings are compared with quantiles: tests/core/ops/test_gamma_slope.py"),
+    **dict.fromkeys(("_gamma_of_shape", "_gamma_slope"), "both backends are compared with quantiles: tests/core/ops/test_gamma_slope.py"),
     **dict.fromkeys(("_plan_rnn", "_plan_rnn_grad"), "RNN on vectors of its parameters, by the same kernels"),
     **dict.fromkeys(("_plan_roomy_concat", "_plan_grown_concat"), "parts of plans for CPUs: tests/core/graph/test_passes.py"),
     **dict.fromkeys(("_plan_stretch", "_plan_stretch_weight"), "parts of plans for CPUs: tests/core/graph/test_stretches.py"),
@@ -51,7 +51,7 @@ def test_every_operator_is_recorded_or_left_out_for_a_reason():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_torch_only_moves_memory_and_the_wings_agree(name):
+def test_torch_only_moves_memory_and_the_backends_agree(name):
     op, sample = TABLE[name], filled(TABLE[name])
     watcher = Watcher()
     with kernels.using("triton"):

@@ -1,4 +1,4 @@
-"""Triton pooling of regions and sampling of images against the CPU wing, which ATen or naive loops vouch for."""
+"""Triton pooling of regions and sampling of images against the CPU backend, which ATen or naive loops vouch for."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ def numbers(*shape, seed=0):
 
 
 def same(name, device, *inputs, tolerance=1e-5):
-    """The function called `name` of both wings, for the same inputs."""
+    """The function called `name` of both backends, for the same inputs."""
     want = getattr(reference, name)(*inputs)
     moved = [i.to(device) if isinstance(i, torch.Tensor) else i for i in inputs]
     got = getattr(vision, name)(*moved)

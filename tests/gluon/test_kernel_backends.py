@@ -1,4 +1,4 @@
-"""Training steps and a compiled prediction in both wings of kernels, from the same weights: the same numbers."""
+"""Training steps and a compiled prediction in both backends of kernels, from the same weights: the same numbers."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ import core as mx, gluon
 from core import autograd, kernels, nd
 from gluon import nn
 
-def train(wing):
+def train(backend):
     mx.random.seed(1)
     net = nn.HybridSequential()
     net.add(nn.Conv2D(2, 3, activation="relu", in_channels=2), nn.BatchNorm(in_channels=2), nn.MaxPool2D(),
@@ -21,7 +21,7 @@ def train(wing):
     trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1, "momentum": 0.9})
     x, y = nd.array(np.random.RandomState(0).standard_normal((2, 2, 6, 6))), nd.array([0, 1])
     loss_function = gluon.loss.SoftmaxCrossEntropyLoss()
-    with kernels.using(wing):
+    with kernels.using(backend):
         for _ in range(2):
             with autograd.record():
                 loss = loss_function(net(x), y)
@@ -38,7 +38,7 @@ for name in cpu:
 
 
 @pytest.mark.interpreter
-def test_both_wings_train_alike(root):
+def test_both_backends_train_alike(root):
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(root)}
     done = subprocess.run([sys.executable, "-c", STEPS], env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -1,4 +1,4 @@
-"""Networks for text in both wings of kernels: outputs and gradients of Triton (interpreted) are those of ATen."""
+"""Networks for text in both backends of kernels: outputs and gradients of Triton (interpreted) are those of ATen."""
 
 import os
 import subprocess
@@ -57,7 +57,7 @@ for name in cpu:
 
 @pytest.mark.interpreter
 @pytest.mark.parametrize("network", ["bert", "translation", "transformer_xl"])
-def test_both_wings_agree(root, network):
+def test_both_backends_agree(root, network):
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(root)}
     command = [sys.executable, "-c", STEPS, network]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
