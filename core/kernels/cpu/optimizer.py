@@ -134,7 +134,7 @@ def adam_(w, g, mean, var, lr, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-8, rescale
 @_elementwise
 def adamw_(w, g, mean, var, lr, eta=1.0, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-8, rescale=1.0, clip=None):
     g = _clipped(g, rescale, clip)
-    mean.lerp_(g, 1 - beta1)
+    mean.mul_(beta1).add_(g, alpha=1 - beta1)
     var.mul_(beta2).addcmul_(g, g, value=1 - beta2)
     w.mul_(1 - eta * wd).addcdiv_(mean, var.sqrt().add_(eps), value=-eta * lr)
 
@@ -142,7 +142,7 @@ def adamw_(w, g, mean, var, lr, eta=1.0, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-
 @_elementwise
 def adamax_(w, g, mean, norm, lr, wd=0.0, beta1=0.9, beta2=0.999, rescale=1.0, clip=None):
     g = _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
-    mean.lerp_(g, 1 - beta1)
+    mean.mul_(beta1).add_(g, alpha=1 - beta1)
     torch.maximum(norm.mul_(beta2), g.abs(), out=norm)
     w.addcdiv_(mean, norm, value=-lr)
 
@@ -151,7 +151,7 @@ def adamax_(w, g, mean, norm, lr, wd=0.0, beta1=0.9, beta2=0.999, rescale=1.0, c
 def nadam_(w, g, mean, var, lr, g_share, mean_share, var_share, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-8, rescale=1.0,
            clip=None):  # fmt: skip
     g = _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
-    mean.lerp_(g, 1 - beta1)
+    mean.mul_(beta1).add_(g, alpha=1 - beta1)
     var.mul_(beta2).addcmul_(g, g, value=1 - beta2)
     w.addcdiv_((g * g_share).add_(mean, alpha=mean_share), (var * var_share).sqrt_().add_(eps), value=-lr)
 
@@ -170,7 +170,7 @@ def rmspropalex_(w, g, n, mean, delta, lr, wd=0.0, gamma1=0.95, gamma2=0.9, eps=
                  clip_weights=None):  # fmt: skip
     g = _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
     n.mul_(gamma1).addcmul_(g, g, value=1 - gamma1)
-    mean.lerp_(g, 1 - gamma1)
+    mean.mul_(gamma1).add_(g, alpha=1 - gamma1)
     delta.mul_(gamma2).addcdiv_(g, torch.addcmul(n, mean, mean, value=-1).add_(eps).sqrt_(), value=-lr)
     w.add_(delta)
     if _on(clip_weights):
@@ -240,7 +240,7 @@ def lamb_phase1(w, g, mean, var, t, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-6, bi
 @_elementwise
 def _lamb_direction_(w, g, mean, var, update, wd, beta1, beta2, eps, correction, rescale, clip):
     g = _clipped(g.to(mean.dtype), rescale, clip)
-    mean.lerp_(g, 1 - beta1)
+    mean.mul_(beta1).add_(g, alpha=1 - beta1)
     var.mul_(beta2).addcmul_(g, g, value=1 - beta2)
     torch.mul(w, wd, out=update)
     update.addcdiv_(mean, (var / correction[1]).sqrt_().add_(eps), value=1 / correction[0])

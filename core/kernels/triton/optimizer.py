@@ -380,7 +380,7 @@ def _dcasgd(w, g, mom, previous, z, lr, wd, clip, momentum, lamda, c, d, e, f, h
 
 @jit
 def _moments(g, mean, var, rest1, beta2, rest2):
-    return mean + rest1 * (g - mean), beta2 * var + rest2 * g * g
+    return (1 - rest1) * mean + rest1 * g, beta2 * var + rest2 * g * g
 
 
 @jit
@@ -397,7 +397,7 @@ def _adamw(w, g, mean, var, z, lr, wd, clip, rest1, beta2, rest2, eps, eta, f, h
 
 @jit
 def _adamax(w, g, mean, norm, z, lr, wd, clip, rest1, beta2, c, d, e, f, h):
-    mean += rest1 * (g - mean)
+    mean = (1 - rest1) * mean + rest1 * g
     norm = tl.maximum(beta2 * norm, tl.abs(g), propagate_nan=tl.PropagateNan.ALL)
     return w - lr * mean / norm, mean, norm, z
 
@@ -417,7 +417,7 @@ def _rmsprop(w, g, n, y, z, lr, wd, clip, gamma1, rest1, eps, clip_weights, e, f
 @jit
 def _rmspropalex(w, g, n, mean, delta, lr, wd, clip, gamma1, rest1, eps, clip_weights, gamma2, f, h):
     n = gamma1 * n + rest1 * g * g
-    mean += rest1 * (g - mean)
+    mean = (1 - rest1) * mean + rest1 * g
     delta = gamma2 * delta - lr * g / tl.sqrt(n - mean * mean + eps)
     return _bounded(w + delta, clip_weights), n, mean, delta
 

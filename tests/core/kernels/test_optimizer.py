@@ -34,6 +34,20 @@ def test_formula(formula, states, attrs, more, size):
     assert (g.numpy() == arrays[1]).all()
 
 
+@pytest.mark.parametrize("name", ["adamw_", "adamax_", "nadam_", "rmspropalex_", "lamb_phase1"])
+def test_infinite_and_far_means_stay_what_they_are(name):
+    """beta mean + (1 - beta) g, as MXNet computes it: the difference of two numbers of 3e38 would not be a number."""
+    states = {"adamax_": 1, "rmspropalex_": 2}.get(name, 1)
+    mean = torch.tensor([torch.inf, -3e38])
+    others = [torch.ones(2) for _ in range(states)]
+    given = [others[0], mean, *others[1:]] if name == "rmspropalex_" else [mean, *others]
+    rates = {"nadam_": {"g_share": 0.1, "mean_share": 0.9, "var_share": 1.0}, "lamb_phase1": {"t": 1}}.get(name, {})
+    rates |= {} if name == "lamb_phase1" else {"lr": 0.1}
+    getattr(optimizer, name)(torch.ones(2), torch.tensor([1.0, 3e38]), *given, **rates)
+    share = 0.05 if name == "rmspropalex_" else 0.1
+    assert mean[0] == torch.inf and mean[1] == pytest.approx((2 * share - 1) * 3e38, rel=1e-5)
+
+
 @pytest.mark.parametrize(("formula", "states", "attrs"), formulas.CASES, ids=IDS)
 def test_segments_have_their_own_rates(formula, states, attrs):
     arrays = formulas.arrays(formula, states, 100)
