@@ -215,6 +215,25 @@ def test_index_arrays_and_positions(name):
         onp.testing.assert_array_equal(given.asnumpy(), want)
 
 
+@pytest.mark.parametrize("make", [np.array, mx.nd.array], ids=["np", "nd"])
+@pytest.mark.parametrize("hybridize", [False, True])
+def test_an_ellipsis_of_no_axis_parts_no_index_arrays(make, hybridize):
+    """In MXNet 1.9.1, of both namespaces; NumPy puts (5,) in front of (2,) here."""
+    values, rows, columns = onp.arange(24.0).reshape(2, 3, 4), onp.array([0, 1, 2, 0, 1]), onp.array([1, 2, 3, 0, 0])
+    key = slice(None), make(rows, dtype="int64"), ..., make(columns, dtype="int64")
+    assert (make(values)[key].asnumpy() == values[:, rows, columns]).all()
+    want = values.copy()
+    want[:, rows, columns] = written = -values[:, rows, columns] - 1
+    if hybridize:
+        block = Written((slice(None), rows, ..., columns))
+        block.hybridize()
+        found = block(make(values), make(written), key[1], key[3])
+    else:
+        found = make(values)
+        found[key] = make(written)
+    assert (found.asnumpy() == want).all()
+
+
 @pytest.mark.parametrize("name", [name for name in KEYS if "mask" not in name])  # whose places depend on values
 def test_writes_to_index_arrays_and_positions_in_a_plan(name, numpy_semantics):
     key, own = KEYS[name], _own(KEYS[name])
