@@ -32,3 +32,10 @@ def unset(dy: Tensor, shape: Sequence[int]) -> Tensor:
 def laid_out_as(x: Tensor, dy: Tensor) -> Tensor:
     """`dy` in the strides of `x`."""
     return dy if dy.stride() == x.stride() else torch.empty_like(x).copy_(dy)
+
+
+def from_front(axis: int, ndim: int) -> int:
+    """`axis` of so many, counted from the front; IndexError where there is none."""
+    if not -ndim <= axis < ndim:
+        raise IndexError(f"axis {axis} is out of bounds for {ndim} axes")
+    return axis % ndim

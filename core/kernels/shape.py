@@ -62,8 +62,9 @@ def permute(x: Tensor, axes: Sequence[int]) -> Tensor:
 
 def expand(x: Tensor, shape: Sequence[int]) -> Tensor:
     """Axes of length 1 repeated to `shape`, in new memory."""
-    x = symbolic.opened(x) if x.is_meta else x
-    return _row_major(x.expand(tuple(shape)))
+    if x.is_cpu and state.forced is None:
+        return x.expand(shape).contiguous()
+    return copies.contiguous((symbolic.opened(x) if x.is_meta else x).expand(tuple(shape)))
 
 
 def take_part(x: Tensor, key: tuple) -> Tensor:

@@ -411,10 +411,12 @@ class NDArray:
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         now = self.shape
         lead = len(shape) - len(now)
-        if not _repeats(now, shape):
-            raise ValueError(f"an array of shape {now} cannot be repeated to the shape {shape}")
-        source = self if not lead else F._reshape_to(self, shape=(1,) * lead + now)
-        return _broadcast_to(source, shape)
+        try:
+            return _broadcast_to(self if lead <= 0 else F._reshape_to(self, shape=(1,) * lead + now), shape)
+        except MXNetError:
+            if _repeats(now, shape):
+                raise
+            raise ValueError(f"an array of shape {now} cannot be repeated to the shape {shape}") from None
 
     def broadcast_like(self, other):
         """The array repeated along axes of length 1 to the shape of `other`."""

@@ -249,6 +249,11 @@ def is_tuple(kind: Attribute) -> bool:
     return isinstance(kind.inner if isinstance(kind, Optional) else kind, (ShapeType, AxisType))
 
 
+def is_text(kind: Attribute) -> bool:
+    """Whether the values of a type are texts, or stand for one, so that equal ones mean the same."""
+    return isinstance(kind.inner if isinstance(kind, Optional) else kind, (StrType, DTypeType, FewDTypes, Choice))
+
+
 def is_open(kind: Attribute) -> bool:
     """Whether a type takes any value, tensors and random keys among them."""
     return type(kind) is Attribute

@@ -59,7 +59,7 @@ def topk(
         raise MXNetError(f"topk: k={k} is more than the {n} elements of axis {axis}")
     k = k if k > 0 else n
     if ret_typ == "indices":
-        return K.topk_indices(flat, k, at, not is_ascend, kernels.torch_dtype(dtype)).contiguous()
+        return K.topk_indices(flat, k, at, not is_ascend, kernels.torch_dtype(dtype))
     values, indices = K.topk(flat, k, at, not is_ascend)
     if ret_typ == "value":
         return values.contiguous()
@@ -71,20 +71,19 @@ def topk(
 
 @specialize(topk)
 def _topk_special(attrs: Namespace) -> Special:
-    k, axis, ascend = attrs.k, attrs.axis, attrs.is_ascend
+    k, axis, largest, kernel = attrs.k, attrs.axis, not attrs.is_ascend, K.topk_indices
     if attrs.ret_typ != "indices" or axis is None or k < 1:
         return None
     kind, bools = kernels.torch_dtype(attrs.dtype), kernels.torch_dtype("bool")
     known: dict[int, int] = {}  # the axis from the front, by the number of axes
 
     def run(data: Tensor) -> Tensor:
-        n = data.dim()
-        if n not in known:
-            known[n] = normal_axis(axis, n, "topk")
-        at = known[n]
-        if k > data.shape[at] or data.dtype is bools:
+        at = known.get(n := data.dim())
+        if at is None:
+            at = known[n] = normal_axis(axis, n, "topk")
+        if k > data.size(at) or data.dtype is bools:
             raise ValueError("the operator says what does not fit")
-        return K.topk_indices(data, k, at, not ascend, kind).contiguous()
+        return kernel(data, k, at, largest, kind)
 
     return run
 

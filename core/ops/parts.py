@@ -1,7 +1,7 @@
 """Operators that take arrays apart and put them together: slices, joins and splits, repeats, pads."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Annotated, Any
 
@@ -10,11 +10,11 @@ from core.base import MXNetError
 from core.extents import length_of
 from core.ops.attributes import Any_, Bool, Choice, Float, Int, OpenShape, OptInt, OptShape, Positive, Scalar, Shape
 from core.ops.facts import OnCodes
-from core.ops.registry import F, composite, gradient, operator
+from core.ops.registry import F, composite, gradient, operator, specialize
 from core.ops.relations import JOINED, JOINED_EVENLY, SAME, SPLIT, Cut
 from core.ops.shape import expect_shape, normal_axes, normal_axis
 from core.ops.storage_types import FIRST_CSR, Kept
-from core.ops.values import Attrs, Gradients, Namespace, Tensor, Value
+from core.ops.values import Attrs, Gradients, Namespace, Special, Tensor, Value
 
 K = kernels.shape
 
@@ -167,6 +167,24 @@ def concat(*data: Tensor, dim: Int = 1) -> Tensor:
     return K.concat(data, normal_axis(dim, data[0].dim(), "concat"))
 
 
+@specialize(concat)
+def _concat_special(attrs: Namespace) -> Special:
+    return _joined(K.concat, attrs.dim)
+
+
+def _joined(kernel: Callable[..., Tensor], axis: int) -> Special:
+    """A join of arrays of one type along an axis, as the kernel counts it, which refuses one that is not there."""
+
+    def run(*data: Tensor) -> Tensor:
+        kind = data[0].dtype
+        for x in data[1:]:
+            if x.dtype is not kind:
+                raise ValueError("the operator says what does not fit")
+        return kernel(data, axis)
+
+    return run
+
+
 def _refuse_types(name: str, data: tuple[Tensor, ...]) -> None:
     given = ", ".join(kernels.dtype_name(x) for x in data)
     raise MXNetError(f"{name}: arrays of one dtype are joined, given {given}; convert with astype")
@@ -200,6 +218,11 @@ def stack(*data: Tensor, axis: Int = 0) -> Tensor:
         if x.dtype is not kind:
             _refuse_types("stack", data)
     return K.stack(data, normal_axis(axis, data[0].dim() + 1, "stack"))
+
+
+@specialize(stack)
+def _stack_special(attrs: Namespace) -> Special:
+    return _joined(K.stack, attrs.axis)
 
 
 @gradient(stack)

@@ -29,7 +29,8 @@ class Bound(NamedTuple):
 
 
 class Bounds(dict[tuple[Any, ...], Bound]):
-    """What an operator is under some attributes; the key is value, type, value, type, ..., for 1, 1.0 and True are equal.
+    """What an operator is under some attributes; the key is their values and then the types of those that are no texts,
+    for 1, 1.0 and True are equal.
 
     Making it raises TypeError where a value is a list.
     """
@@ -42,10 +43,10 @@ class Bounds(dict[tuple[Any, ...], Bound]):
     @functools.cached_property
     def plain(self) -> Bound:
         """That of the default attributes, for which no key is made."""
-        return self[(NULL, type(NULL)) * len(self._op.attrs)]
+        return self[(*(NULL for _ in self._op.attrs), *(type(NULL) for _ in self._op.ambiguous))]
 
     def __missing__(self, key: tuple[Any, ...]) -> Bound:
-        found = self._op.bind(self._op.parse(dict(zip(self._op.attrs, key[::2], strict=True))))
+        found = self._op.bind(self._op.parse(dict(zip(self._op.attrs, key, strict=False))))
         if len(self) >= self.LIMIT:
             self.clear()
         self[key] = found
@@ -300,6 +301,11 @@ class Operator(Facts):
         if self.special is None and self.results == "more":
             return False
         return not any(attributes.is_open(kind) for kind, _ in self.attrs.values())
+
+    @functools.cached_property
+    def ambiguous(self) -> list[str]:
+        """The attributes of which equal values may mean different things, by their types."""
+        return [name for name, (kind, _) in self.attrs.items() if not attributes.is_text(kind)]
 
     @functools.cached_property
     def tuples(self) -> list[str]:

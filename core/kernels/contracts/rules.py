@@ -10,7 +10,7 @@ from torch import Tensor
 from core import symbolic
 from core.base import MXNetError
 from core.kernels.contracts.types import Ints
-from core.kernels.layout import memory_format
+from core.kernels.layout import from_front, memory_format
 
 
 def empty(shape: Iterable[int], dtype: torch.dtype, like: Tensor | None = None) -> Tensor:
@@ -55,7 +55,7 @@ def joined(tensors: Sequence[Tensor], axis: int) -> Tensor:
     """What joining tensors along an axis gives."""
     rest = [t for t in tensors if t.dim() != 1 or t.numel()]  # ATen leaves out empty vectors
     first = rest[0] if rest else tensors[0]
-    axis %= first.dim()
+    axis = from_front(axis, first.dim())
     for t in rest:
         same = t.dim() == first.dim() and all(a == b or k == axis for k, (a, b) in enumerate(zip(t.shape, first.shape)))
         fits(same, f"joining along axis {axis}", *rest)

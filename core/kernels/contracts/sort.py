@@ -34,7 +34,7 @@ def topk(x: Tensor, k: int, axis: int, largest: bool) -> tuple[Tensor, Tensor]:
 
 @kernel
 def topk_indices(x: Tensor, k: int, axis: int, largest: bool, dtype: torch.dtype = torch.int64) -> Tensor:
-    """The indices alone that `topk` gives, in `dtype`."""
+    """The indices alone that `topk` gives, in `dtype` and row-major memory."""
     return empty(_chosen(x, k, axis), dtype)
 
 

@@ -18,16 +18,15 @@ def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = 
         a = a.mT
     if transpose_b:
         b = b.mT
-    axes = b.dim()
-    if axes == 2:
-        if a.numel() >= 4096 and reorders(a, b):
-            return _packed_product(a, b.mT)
-        return torch.mm(a, b) if a.dim() == 2 else torch.matmul(a, b)
-    if axes == 3:
-        try:
+    if (axes := b.dim()) == 2 and a.numel() >= 4096 and reorders(a, b):
+        return _packed_product(a, b.mT)
+    try:
+        if axes == 2:
+            return torch.mm(a, b)
+        if axes == 3:
             return torch.bmm(a, b)
-        except RuntimeError:  # of other axes before the last two, or not to be multiplied
-            pass
+    except RuntimeError:  # of other axes before the last two, or not to be multiplied
+        pass
     return torch.matmul(a, b)
 
 

@@ -140,9 +140,11 @@ def _argextremum(positions, reduction, name: str, x: Tensor, axis: int, keepdims
         need_elements(name, x, (axis,))
     kind = x.dtype
     if axis == x.dim() - 1 and kind is not torch.bool:
-        if kind in NUMPY and (dtype is kind or dtype in NUMPY) and torch.get_num_threads() <= FEW and x.is_contiguous():
+        into = NUMPY.get(dtype)
+        if into is not None and kind in NUMPY and torch.get_num_threads() <= FEW and x.is_contiguous():
             find = getattr(x.numpy(), name)
-            return torch.from_numpy(np.asarray(find(axis, keepdims=True) if keepdims else find(axis), NUMPY[dtype]))
+            found = find(axis, keepdims=True) if keepdims else find(axis)
+            return torch.from_numpy(found.astype(into) if axis or keepdims else np.asarray(found, into))
         index = positions(x, axis, keepdims)
     else:
         index = reduction(x, axis, keepdim=keepdims).indices  # across other axes two and a half times as fast

@@ -17,7 +17,8 @@ _SELECT_SHARE = 8
 _STRIDE = 16
 _KEY_BITS = {torch.float32: torch.int32, torch.float16: torch.int16, torch.bfloat16: torch.int16}
 _PARALLEL = 1 << 20  # elements whose sorting pays for threads of its own, beside those of ATen that wait for work
-_SHORT, _BACK = 256, slice(None, None, -1)
+_SHORT = 256
+_SMALL = 1 << 12  # elements below which NumPy has sorted before ATen has begun
 _SMALL_INTEGERS = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32)
 
 
@@ -39,7 +40,7 @@ def sort_values(x, axis, descending):
 
 
 def topk(x, k, axis, largest):
-    if _is_small(x):
+    if x.numel() < _SMALL and x.dtype is not torch.bfloat16:
         indices = topk_indices(x, k, axis, largest)
         return x.gather(axis, indices), indices
     if k * _SELECT_SHARE <= x.shape[axis] and k and k < x.shape[axis]:
@@ -60,17 +61,17 @@ def topk(x, k, axis, largest):
 
 
 def topk_indices(x, k, axis, largest, dtype=torch.int64):
-    if not _is_small(x):
+    if x.numel() >= _SMALL or x.dtype is torch.bfloat16:
         indices = topk(x, k, axis, largest)[1]
-        return indices if dtype is torch.int64 else indices.type(dtype)
-    lead, rows = (slice(None),) * axis, x.numpy()
-    kind = NUMPY.get(dtype, np.int64)
+        return (indices if dtype is torch.int64 else indices.type(dtype)).contiguous()
+    rows, kind = x.numpy(), NUMPY.get(dtype)
+    backwards, last, first = _slices(k, axis)
     if largest:  # from the end: of equal elements, the one that comes first is still to win
-        order = rows[(*lead, _BACK)].argsort(axis, "stable")[(*lead, slice(None, -k - 1, -1))]
-        positions = _countdown(rows.shape[axis], kind).take(order)
+        order = rows[backwards].argsort(axis, "stable")[last]
+        positions = _countdown(rows.shape[axis], kind or np.int64).take(order)
     else:
-        positions = rows.argsort(axis, "stable")[(*lead, slice(k))].astype(kind)
-    return torch.from_numpy(positions) if dtype in NUMPY else torch.from_numpy(positions).type(dtype)
+        positions = rows.argsort(axis, "stable")[first].astype(kind or np.int64, "C")
+    return torch.from_numpy(positions) if kind is not None else torch.from_numpy(positions).type(dtype)
 
 
 def unique(x, axis=None):
@@ -100,13 +101,15 @@ def _sort(rows, axis):
 
 
 @functools.lru_cache(64)
+def _slices(k, axis):
+    """Along an axis: all elements backwards, the last `k` backwards, and the first `k`."""
+    lead = (slice(None),) * axis
+    return (*lead, slice(None, None, -1)), (*lead, slice(None, -k - 1, -1)), (*lead, slice(k))
+
+
+@functools.lru_cache(64)
 def _countdown(n, kind):
     return np.arange(n - 1, -1, -1, dtype=kind)
-
-
-def _is_small(x):
-    """Whether NumPy has sorted `x` before ATen has begun."""
-    return x.numel() < 1 << 12 and x.dtype is not torch.bfloat16
 
 
 def _select(x, k, axis, largest):

@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from core.kernels.layout import memory_format
+from core.kernels.layout import from_front, memory_format
 from core.kernels.triton._counting import WIDE, program
 from core.kernels.triton._kernel import jit
 from core.kernels.triton._layouts import far, merged, row_major
@@ -51,7 +51,7 @@ def joined(tensors: Sequence[Tensor], axis: int) -> Tensor:
     parts = [t for t in tensors if t.dim() != 1 or t.numel()] or [tensors[0]]
     first, kinds = parts[0], {t.dtype for t in parts}
     dtype = first.dtype if len(kinds) == 1 else functools.reduce(torch.promote_types, kinds)
-    layout, axis = memory_format(first), axis % first.dim()
+    layout, axis = memory_format(first), from_front(axis, first.dim())
     shape = list(first.shape)
     shape[axis] = sum(t.shape[axis] for t in parts)
     out = torch.empty(shape, dtype=dtype, device=first.device, memory_format=layout)

@@ -50,7 +50,7 @@ def topk(x, k, axis, largest):
 
 
 def topk_indices(x, k, axis, largest, dtype=torch.int64):
-    return in_type(topk(x, k, axis, largest)[1], dtype)
+    return contiguous(in_type(topk(x, k, axis, largest)[1], dtype))
 
 
 def unique(x, axis=None):
