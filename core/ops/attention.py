@@ -13,7 +13,10 @@ from core.ops.values import Gradients, Namespace, Tensor, Value
 K = kernels.attention
 
 
-@operator("_attention", outputs=2, visible=1, rng=True, memory="new", input_dtypes={"length": "int32"})
+@operator(
+    "_attention", outputs=2, visible=1, rng=True, memory="new", input_dtypes={"length": "int32"},
+    draws=lambda attrs: bool(attrs["dropout"]),
+)  # fmt: skip
 def attention(
     query: Tensor, key_: Tensor, value: Tensor, length: Tensor | None = None, *, scale: OptFloat = None,
     causal: Bool = False, dropout: Float = 0.0, key: int | None = None,

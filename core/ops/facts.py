@@ -72,7 +72,8 @@ class Facts:
     For the graph compiler, whose nodes (`core.graph.ir.Node`) the rules get:
 
     identity: the result has the first input's values, if it has its dtype. reshapes: the result has the first input's
-    elements in another shape. joins: the attribute that names the axis along which the inputs lie one behind the other in
+    elements in another shape. permutes: rule(attributes, number of axes) -> the order of the first input's axes in the
+    result, or None. joins: the attribute that names the axis along which the inputs lie one behind the other in
     the result. constant: what the operator makes from the shapes of its inputs alone, as the name and the
     attributes of an operator without inputs, from the attributes. draws: whether a random operator reads its key under
     these attributes. rows: how it goes by rows (`core.ops.rows`). expansion: rule(node, apply) -> nodes that do the same
@@ -113,6 +114,7 @@ class Facts:
     numbered: bool | Callable[[Attrs], bool] = False
     identity: bool = False
     reshapes: bool = False
+    permutes: Callable[[Attrs, int], Sequence[int] | None] | None = None
     joins: str | None = None
     constant: Callable[[Attrs], tuple[str, Attrs]] | None = None
     draws: Callable[[Attrs], bool] = lambda attrs: True

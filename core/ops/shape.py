@@ -14,11 +14,11 @@ from core.base import MXNetError, NoAxis, WrongKind
 from core.kernels.row_program import kept
 from core.ops.attributes import Any_, Axis, Bool, DTypeType, Int, OptInt, OptShape, Scalar, Shape
 from core.ops.facts import OnCodes, Target
-from core.ops.registry import F, Operator, composite, gradient, operator, specialize
+from core.ops.registry import F, Operator, composite, gradient, operator, specialize, tell
 from core.ops.relations import FIRST, RESHAPE, TRANSPOSE
 from core.ops.rows import by_rows, summed
 from core.ops.storage_types import KEEPS_ZERO
-from core.ops.values import Gradients, Namespace, Node, Special, Tensor, Value
+from core.ops.values import Attrs, Gradients, Namespace, Node, Special, Tensor, Value
 
 K = kernels.shape
 
@@ -284,6 +284,11 @@ def _square(matrix: Tensor, axes: tuple[int, ...]) -> Tensor:
     elements = K.reshape(K.permute(matrix, (1, 0)), (-1,))
     elements = K.pad_constant(elements, ((0, max(n * n - matrix.numel(), 0)),), 0)
     return K.reshape(K.take_part(elements, (slice(0, n * n),)), (n, n))
+
+
+@tell(F.transpose, "permutes")
+def _transpose_permutes(attrs: Attrs, ndim: int) -> tuple[int, ...] | None:
+    return _order(attrs["axes"], ndim)
 
 
 @gradient(transpose)

@@ -30,7 +30,11 @@ def stretches(graph: Graph) -> Graph:
     replace: dict[Value, Value] = {}
     stretch = _Stretch(walk, last)
     for k, node in enumerate(late):
-        if not stretch.take(node, k):
+        if stretch.take(node, k):
+            continue
+        if stretch.may_follow(node):
+            nodes.append(node)
+        else:
             stretch.close(k, early, nodes, replace)
             stretch = _Stretch(walk, last)
             if not stretch.take(node, k):
@@ -49,10 +53,12 @@ class _Stretch:
         self._recorder: Any = None
         self._nodes: list[Node] = []
         self._known: dict[Value, Any] = {}
+        self._outside: dict[Value, Any] = {}
 
     def take(self, node: Node, k: int) -> bool:
         """Adds the k-th node, if the recorder takes what it calls; whether it did."""
-        if node.effect or node.op.rng or len(node.outputs) != 1 or not node.op.inputs:
+        draws = node.op.rng and node.op.draws(node.attrs)
+        if node.effect or draws or not node.op.inputs or any(v in self._last for v in node.outputs[1:]):
             return False
         if self._recorder is None:
             self._recorder = kernels.recorder(storage.device(node.ctx))
@@ -63,19 +69,23 @@ class _Stretch:
         self._known[node.outputs[0]] = made
         return True
 
+    def may_follow(self, node: Node) -> bool:
+        """Whether the nodes that were taken may as well come behind this one, which reads nothing of theirs."""
+        return bool(self._nodes) and not node.effect and self._known.keys().isdisjoint(node.reads())
+
     def _made(self, node: Node, k: int) -> Any:
         """What the recorder makes of a node, None where it does not take it."""
         tensors = [None if v is None else v.meta for v in node.inputs]
         plain = {key: v.meta if isinstance(v, Value) else v for key, v in node.attrs.items()}
         result, called = kernels.observe(lambda: node.op.forward(*tensors, **plain))
         shape = node.outputs[0].shape
-        if node.op.reshapes and not called:
+        if (shown := _shown(node, shape)) is not None:
             known = self._known.get(node.inputs[0])
-            return None if known is None else self._recorder.reshape(known, shape)
+            return None if known is None else self._recorder.view(known, shown)
         if node.op.identity and not called:
             known = self._known.get(node.inputs[0])
             return None if known is None else self._recorder.cast(known, result.dtype)
-        if len(called) != 1 or not any(part is result for part in (called[0].result, *_first(called[0].result))):
+        if len(called) != 1 or _first(called[0].result) is not _first(result):
             return None
         values = {id(v.meta): v for v in node.reads()}
         family, name, args, kwargs, _ = called[0]
@@ -96,7 +106,9 @@ class _Stretch:
         fixed = value.role == HELD and value not in self._walk.changing
         if fixed or (value.source is not None and value.source.early):
             return self._recorder.parameter(value, argument, self._walk.number(value))
-        return self._recorder.data(value, argument)
+        if value not in self._outside:
+            self._outside[value] = self._recorder.data(value, argument)
+        return self._outside[value]
 
     def _overwrites(self, node: Node, k: int) -> bool:
         """Whether the result may lie in the memory of what is added, which nobody reads later."""
@@ -126,5 +138,15 @@ class _Stretch:
         replace.update(zip(results, made.outputs, strict=True))
 
 
-def _first(result: Any) -> tuple:
-    return (result[0],) if isinstance(result, tuple) else ()
+def _first(result: Any) -> Any:
+    return result[0] if isinstance(result, tuple) else result
+
+
+def _shown(node: Node, shape: tuple[int, ...]) -> Any:
+    """How a node shows the elements of its first input, as a function of tensors; None where it does something else."""
+    if node.op.reshapes:
+        return lambda x: x.view(shape)
+    if node.op.permutes is None:
+        return None
+    order = node.op.permutes(node.attrs, len(shape))
+    return None if order is None else lambda x: x.permute(order)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from core.kernels.cpu import random
+from core.kernels.cpu._lengths import additive_mask
 from core.kernels.cpu._onednn import multiplies_half
 from core.kernels.precision import wide_type
 
@@ -26,7 +27,7 @@ def attention(
         k, v = k[:, :, :most], v[:, :, :most]
     if _fused(q, k, v, causal, dropout):
         q, k, v = (_unit_columns(t) for t in (q, k, v))
-        mask = _additive_mask(q, k, length)
+        mask = None if length is None else additive_mask(length, k.shape[2], q.dtype)
         o, lse = torch._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, causal, attn_mask=mask, scale=scale)
         if length is not None:
             blind = (length <= 0).view(-1, 1, 1)
@@ -48,7 +49,7 @@ def attention_grad(
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     if _fused(q, k, v, causal, dropout):
         do, q, k, v, o = (_unit_columns(t) for t in (do, q, k, v, o))
-        mask = _additive_mask(q, k, length)
+        mask = None if length is None else additive_mask(length, k.shape[2], q.dtype)
         if length is not None:
             # exp(score - lse) must be 0, not infinite, where a query saw nothing.
             lse = lse.masked_fill(lse == -math.inf, math.inf)
@@ -88,16 +89,6 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, causal: bool, dropout: float) -> boo
 def _unit_columns(t: Tensor) -> Tensor:
     """ATen's flash kernel takes for granted that the elements of a row lie side by side."""
     return t if t.stride(-1) == 1 else t.contiguous()
-
-
-def _additive_mask(q: Tensor, k: Tensor, length: Tensor | None) -> Tensor | None:
-    """(B, 1, 1, Lk): 0 for a valid key, -inf for one beyond. The flash kernel makes NaN of a row without keys, so the
-    first key always counts; samples of length 0 are mended afterwards."""
-    if length is None:
-        return None
-    beyond = torch.arange(k.shape[2], device=k.device) >= length.clamp(min=1).unsqueeze(1)
-    mask = torch.zeros(beyond.shape, dtype=q.dtype, device=q.device).masked_fill_(beyond, -math.inf)
-    return mask.view(-1, 1, 1, k.shape[2])
 
 
 def _chunks(tensors: list[Tensor], k: Tensor, length: Tensor | None, dropout: float) -> Iterator[list[Tensor | None]]:

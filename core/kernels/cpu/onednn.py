@@ -26,7 +26,7 @@ MAJOR = 3  # of the interface below; minor releases add to it
 FLOATS = {torch.bfloat16: 2, torch.float32: 3}
 TYPES = FLOATS | {torch.int8: 5, torch.uint8: 6}
 # Arguments of primitives; the addend is that of the first post-operation.
-SOURCE, DESTINATION, WEIGHTS, BIAS, SCRATCHPAD, ADDEND, SECOND = 1, 17, 33, 41, 80, 0x8002, 2
+SOURCE, DESTINATION, WEIGHTS, BIAS, SCRATCHPAD, ADDEND, SECOND, SCALE, SHIFT = 1, 17, 33, 41, 80, 0x8002, 2, 51, 52
 SCALES = 0x1000  # beside an argument: what its numbers stand for
 _MAXIMUM, _MEAN, _MEAN_WITHOUT_PADDING = 0x1FF, 0x2FF, 0x3FF
 BINARY = {"add": 0x1FFF0, "mul": 0x1FFF1}
@@ -45,6 +45,8 @@ _STATUSES = (
     "success", "out of memory", "invalid arguments", "unimplemented", "last implementation reached", "runtime error",
     "not required",
 )  # fmt: skip
+_SOFTMAX, _LINEAR = 0x30000, 0x26
+_SCALED = ctypes.c_uint(2 | 4)  # flags of a normalisation with a scale and a shift
 _PREDICTION, _IMPLEMENTATION = 96, 8  # kind of propagation; query of an implementation's name
 _DESCRIBED = {SOURCE: 129, WEIGHTS: 131, DESTINATION: 133, SCRATCHPAD: 136}  # queries of a primitive's descriptors
 
@@ -172,6 +174,16 @@ def product(x: Layout, w: Layout, b: Layout | None, y: Layout, ending: Handle) -
     return _primitive("inner_product_forward", x, w, b, y, ending)
 
 
+def batch_product(a: Layout, b: Layout, y: Layout, ending: Handle) -> Primitive:
+    """a (..., M, K) b (..., K, N), ended by `attributes`."""
+    return _primitive("matmul", a, b, None, y, ending, algorithm=())
+
+
+def softmax(x: Layout, y: Layout, axis: int) -> Primitive:
+    """exp(x) over its sum along an axis."""
+    return _primitive("softmax_forward", x, y, ctypes.c_int(axis), attributes(None), algorithm=(_PREDICTION, _SOFTMAX))
+
+
 def pooling(
     x: Layout, y: Layout, kernel: Sequence[int], stride: Sequence[int], pad: Sequence[tuple[int, int]],
     mean: bool = False, padded: bool = True,
@@ -185,15 +197,20 @@ def pooling(
 
 def binary(operation: str, x: Layout, other: Layout, y: Layout) -> Primitive:
     """A sum or a product of two, of which `other` may have one element along an axis."""
-    return _primitive("binary", x, other, y, attributes(None), algorithm=BINARY[operation])
+    return _primitive("binary", x, other, y, attributes(None), algorithm=(BINARY[operation],))
+
+
+def layer_norm(x: Layout, y: Layout, eps: float) -> Primitive:
+    """Rows with mean 0 and variance 1, times a scale, and a shift."""
+    return _primitive("layer_normalization_forward", x, y, None, ctypes.c_float(eps), _SCALED, attributes(None))
 
 
 def attributes(
     activation: str | None = None, addend: Layout | None = None, in_place: bool = False, factor: float = 1.0,
-    scaled: Mapping[int, int] = MappingProxyType({}),
+    scale: float = 1.0, scaled: Mapping[int, int] = MappingProxyType({}),
 ) -> Handle:  # fmt: skip
     """How a product ends: with the sum with an `addend`, or with `factor` times that in whose memory the result comes
-    where `in_place`, and an activation; scratchpads are the caller's.
+    where `in_place`, an activation, and a product with `scale`; scratchpads are the caller's.
 
     scaled: arguments of eight bits that come with scales, and the axes, as bits, along which these differ.
     """
@@ -208,6 +225,8 @@ def attributes(
         check("addition", _library().dnnl_post_ops_append_binary(steps, BINARY["add"], addend))
     if activation is not None:
         check(activation, _library().dnnl_post_ops_append_eltwise(steps, *_ELTWISE[activation]))
+    if scale != 1.0:
+        check("scale", _library().dnnl_post_ops_append_eltwise(steps, _LINEAR, scale, 0.0))
     check("post-operations", _library().dnnl_primitive_attr_set_post_ops(made, steps))
     return made
 
@@ -255,9 +274,9 @@ def stream() -> Handle:
     return Handle("stream", "stream_create", engine(), ctypes.c_uint(1))
 
 
-def _primitive(kind: str, *arguments: Any, algorithm: int | None = None) -> Primitive:
-    """The primitive for predictions, of a kind that knows no training for its algorithm."""
-    lead = engine(), ctypes.c_int(_PREDICTION if algorithm is None else algorithm)
+def _primitive(kind: str, *arguments: Any, algorithm: Sequence[int] = (_PREDICTION,)) -> Primitive:
+    """The primitive for predictions. algorithm: what comes first among the arguments of this kind."""
+    lead = engine(), *map(ctypes.c_int, algorithm)
     return _fast(kind, Handle("primitive_desc", f"{kind}_primitive_desc_create", *lead, *arguments))
 
 

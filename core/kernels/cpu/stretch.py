@@ -19,28 +19,51 @@ import torch
 from torch import Tensor
 
 from core.kernels.cpu import _winograd, onednn
+from core.kernels.cpu._lengths import additive_mask, seen
 from core.kernels.cpu._onednn import multiplies_quantized
 from core.kernels.cpu.onednn import Layout, Memory, Primitive, Unimplemented
 from core.kernels.formula import Expr, Formula
 from core.kernels.layout import CHANNELS_LAST
 
+SCORES = 2**23  # bytes of the scores up to which an attention is taken; beyond, ATen's flash kernel is as fast
 Ints = tuple[int, ...]
 Pads = tuple[tuple[int, int], ...]
 
 
 class Data:
-    """A value that primitives read or make. key: whose it is, of what comes from outside; memory: the value in whose
-    memory it lies, itself where that is its own.
+    """A value that primitives read or make. tensor: one that lies as it does, without memory; key: whose it is, of what
+    comes from outside, and taken: what becomes of that before an execution; memory: the value in whose memory it lies,
+    itself where that is its own.
     """
 
-    def __init__(self, shape: Ints, dtype: torch.dtype, key: Hashable = None, memory: Data | None = None):
-        self.shape, self.dtype, self.key = shape, dtype, key
+    def __init__(
+        self, tensor: Tensor, key: Hashable = None, memory: Data | None = None,
+        taken: Callable[[Tensor], Tensor] | None = None,
+    ):  # fmt: skip
+        self.tensor, self.key, self.taken = tensor, key, taken or _channels_last
+        self._derived: dict[Hashable, Data] = {}
+        self.shape, self.dtype = tuple(tensor.shape), tensor.dtype
         self.memory = self if memory is None else memory.memory
-        self.nbytes = math.prod(shape) * dtype.itemsize
+        self.nbytes = tensor.nbytes
+        self.offset = tensor.storage_offset() * tensor.itemsize  # bytes of that memory before its first element
+
+    def derived(self, function: Callable[..., Tensor], *how: int) -> Data:
+        """`function(tensor, *how)` of a value from outside."""
+        if (function, how) not in self._derived:
+            meta = function(self.tensor, *how)
+            self._derived[function, how] = Data(meta, self.key, taken=lambda x: function(x, *how))
+        return self._derived[function, how]
 
     def layout(self, *shape: int, dtype: torch.dtype | None = None) -> Layout:
-        """Channels last; `shape` and `dtype` instead of its own, for the same elements in the same order."""
-        return Layout(shape or self.shape, strides(shape or self.shape), dtype or self.dtype)
+        """How it lies; `shape` and `dtype` instead of its own, for the same elements in the same order."""
+        if not shape:
+            return Layout(self.shape, self.tensor.stride(), dtype or self.dtype)
+        try:
+            found = self.tensor.view(shape)
+        except RuntimeError as error:
+            raise Unimplemented("these elements do not lie in one order") from error
+        dense = found.is_contiguous(memory_format=CHANNELS_LAST.get(len(shape), torch.contiguous_format))
+        return Layout(shape, strides(shape) if dense else found.stride(), dtype or self.dtype)
 
 
 @dataclass(eq=False)
@@ -68,13 +91,16 @@ class Packed:
         return onednn.reorder(w.reshape(_by_groups(tuple(w.shape), self.groups)), self.layout)
 
 
+Given = tuple[int, Layout, Data | Parameter]
+
+
 @dataclass(eq=False)
 class Call:
     """A primitive, and its arguments: which, in what layout, whose. title: for people."""
 
     title: str
     primitive: Primitive
-    arguments: list[tuple[int, Layout, Data | Parameter]]
+    arguments: list[Given]
 
 
 class Recorder:
@@ -105,22 +131,26 @@ class Recorder:
 
     def data(self, key: Hashable, tensor: Tensor) -> Data:
         """What comes from outside. tensor: one like it, without memory."""
-        return Data(tuple(tensor.shape), tensor.dtype, key)
+        return _data(tuple(tensor.shape), tensor.dtype, key)
 
     def parameter(self, key: Hashable, tensor: Tensor, number: float | None = None) -> Parameter:
         """What stays the same from call to call, the number of a single element if it is known."""
         return Parameter(key, tensor, number=number)
 
-    def reshape(self, x: Data, shape: Ints) -> Data | None:
-        """The elements of what a call made in another shape; None where channels are last in one of them alone."""
-        same = x.memory.key is None and (tuple(shape) == x.shape or (_in_rows(x.shape) and _in_rows(shape)))
-        return Data(tuple(shape), x.dtype, memory=x) if same else None
+    def view(self, x: Data, function: Callable[[Tensor], Tensor]) -> Data | None:
+        """The elements of what a call made as `function` shows them; None where they do not lie so that it can."""
+        if x.memory.key is not None:
+            return None
+        try:
+            return Data(function(x.tensor), memory=x)
+        except RuntimeError:
+            return None
 
     def cast(self, x: Data, dtype: torch.dtype) -> Data | None:
         """Integers of eight bits as numbers; None for other types."""
         if x.dtype not in (torch.int8, torch.uint8) or dtype is not torch.float32:
             return None
-        made = Data(x.shape, dtype)
+        made = _data(x.shape, dtype)
         self.calls.append(_copied("cast", x, made, dtype))
         return made
 
@@ -156,10 +186,12 @@ class Program:
 
     def __call__(self, *tensors: Tensor) -> Any:
         if tensors[0].is_meta:
-            found = [_empty(r.shape, r.dtype, "meta") for r in self.results]
+            found = [
+                torch.empty_strided(r.shape, r.tensor.stride(), dtype=r.dtype, device="meta") for r in self.results
+            ]
             return found[0] if len(found) == 1 else tuple(found)
         count = len(self.inputs)
-        data = [_channels_last(x) for x in tensors[:count]]
+        data = [d.taken(x) for d, x in zip(self.inputs, tensors)]
         outputs = [_empty(y.shape, y.dtype, "cpu") for y in self._outputs]
         try:
             execution = self._executions.pop()
@@ -170,7 +202,9 @@ class Program:
         _ARENAS.append(arena)
         self._executions.append(execution)
         by_memory = dict(zip(self._outputs, outputs, strict=True))
-        found = [by_memory[r.memory].as_strided(r.shape, strides(r.shape)) for r in self.results]
+        found = [
+            by_memory[r.memory].as_strided(r.shape, r.tensor.stride(), r.tensor.storage_offset()) for r in self.results
+        ]
         if len(found) == 1:
             return found[0]
         again = [k for k, r in enumerate(self.results) if r.memory in [s.memory for s in self.results[:k]]]
@@ -184,10 +218,10 @@ class _Execution:
         self, calls: list[Call], places: dict[Data, int], outside: list[Data], parameters: list[Parameter]
     ):  # fmt: skip
         self._inside: list[tuple[Memory, int]] = []  # and where it begins in the arena
-        self._outside: list[list[Memory]] = [[] for _ in outside]
-        self._parameters: list[list[Memory]] = [[] for _ in parameters]
+        self._outside: list[list[tuple[Memory, int]]] = [[] for _ in outside]
+        self._parameters: list[list[tuple[Memory, int]]] = [[] for _ in parameters]
         self._arena = self._tensors = None
-        numbers: dict[Any, list[Memory]] = dict(zip(outside, self._outside, strict=True))
+        numbers: dict[Any, list[tuple[Memory, int]]] = dict(zip(outside, self._outside, strict=True))
         numbers.update(zip(parameters, self._parameters, strict=True))
         where = onednn.stream().address
         self._arguments, self._calls = [], []
@@ -195,11 +229,11 @@ class _Execution:
             given = []
             for which, layout, value in call.arguments:
                 memory = Memory(layout)
-                owner = value.memory if isinstance(value, Data) else value
+                owner, offset = (value.memory, value.offset) if isinstance(value, Data) else (value, 0)
                 if owner in numbers:
-                    numbers[owner].append(memory)
+                    numbers[owner].append((memory, offset))
                 else:
-                    self._inside.append((memory, places[owner]))
+                    self._inside.append((memory, places[owner] + offset))
                 given.append(onednn.Argument(which, memory.address))
             if call.primitive.scratchpad.nbytes:
                 memory = Memory(call.primitive.scratchpad)
@@ -217,14 +251,14 @@ class _Execution:
                 memory.point(first + place)
         for memories, x in zip(self._outside, outside, strict=True):
             address = x.data_ptr()
-            for memory in memories:
-                memory.point(address)
+            for memory, offset in memories:
+                memory.point(address + offset)
         if self._tensors is None or any(a is not b for a, b in zip(self._tensors, parameters)):
             self._tensors = parameters
             self._kept = [p.contiguous() for p in parameters]
             for memories, p in zip(self._parameters, self._kept, strict=True):
-                for memory in memories:
-                    memory.point(p.data_ptr())
+                for memory, offset in memories:
+                    memory.point(p.data_ptr() + offset)
         execute, check = onednn.executor(), onednn.check
         for primitive, where, count, arguments in self._calls:
             if status := execute(primitive, where, count, arguments):
@@ -293,7 +327,7 @@ def pointwise(
     _need(len(operands) == 2 and all(isinstance(a, Data) and a.memory.key is None for a in operands))
     x, other = sorted(operands, key=lambda a: a.shape != shape)
     _need(x.shape == shape and len(other.shape) == len(shape) and x.dtype is other.dtype is dtype)
-    made = Data(shape, dtype)
+    made = _data(shape, dtype)
     primitive = onednn.binary(root.op, x.layout(), other.layout(), made.layout())
     arguments = [
         (onednn.SOURCE, x.layout(), x),
@@ -309,12 +343,12 @@ def requantized_conv(
 ) -> Taken:  # fmt: skip
     _need(_of_codes(x, w, scale) and len(w.tensor.shape) == len(x.shape) in CHANNELS_LAST)
     kind = torch.int8 if signed else torch.uint8
-    made, own, factor, before = Data(shape, kind), kind, 1.0, []
+    made, own, factor, before = _data(shape, kind), kind, 1.0, []
     if residual is not None:
         _need(isinstance(residual, Data) and isinstance(meaning, Parameter) and meaning.number is not None)
         own, factor = residual.dtype, meaning.number
         if overwrite and residual.memory.key is None and residual.memory is not x.memory:
-            made = Data(shape, kind, memory=residual)
+            made = Data(residual.tensor.view(kind), memory=residual)
         else:
             before = [_copied("copy", residual, made, own)]
     target = made.layout(dtype=own)  # from 0 to 127 an int8 is a uint8
@@ -333,7 +367,7 @@ def quantized_linear(
 ) -> Taken:
     _need(_of_codes(x, w, scale) and len(x.shape) < 4)
     outputs, inputs = w.tensor.shape
-    rows, made = math.prod(x.shape[:-1]), Data(shape, torch.float32)
+    rows, made = math.prod(x.shape[:-1]), _data(shape, torch.float32)
     source, target = x.layout(rows, inputs), made.layout(rows, outputs)
     ending = onednn.attributes("relu" if rectify else None, scaled={onednn.WEIGHTS: int(scale.tensor.numel() > 1)})
     primitive = onednn.product(source, _any(w, 1), _vector(b), target, ending)
@@ -345,15 +379,76 @@ def codes(shape: Ints, attrs: Sequence[float], dtype: torch.dtype, x: Data, scal
     limits = torch.iinfo(dtype)
     _need(isinstance(x, Data) and x.dtype is torch.float32 and tuple(attrs[:2]) == (limits.max, limits.min))
     _need(scale is None or (isinstance(scale, Parameter) and scale.tensor.numel() == 1))
-    made = Data(shape, dtype)
+    made = _data(shape, dtype)
     return [_copied("codes", x, made, dtype, scale)], made, 0
 
 
+def layer_norm(shape: Ints, x: Data, gamma: Parameter, beta: Parameter, axis: int, eps: float) -> Taken:
+    _need(isinstance(x, Data) and isinstance(gamma, Parameter) and isinstance(beta, Parameter))
+    _need(axis == len(shape) - 1 and gamma.tensor.dtype is beta.tensor.dtype is torch.float32)
+    _need(x.dtype in onednn.FLOATS and math.prod(shape) > 0)
+    made = _data(shape, x.dtype)
+    rows = math.prod(shape[:-1]), shape[-1]
+    source, target, vector = x.layout(*rows), made.layout(*rows), _vector(gamma)
+    arguments = [
+        (onednn.SOURCE, source, x),
+        (onednn.SCALE, vector, gamma),
+        (onednn.SHIFT, vector, beta),
+        (onednn.DESTINATION, target, made),
+    ]
+    return [Call("layer_norm", onednn.layer_norm(source, target, eps), arguments)], made, 0
+
+
+def attention(
+    shape: Ints, q: Data, k: Data, v: Data, scale: float, causal: bool, length: Data | None, dropout: float,
+    key: int | None,
+) -> Taken:  # fmt: skip
+    """A softmax between two products. Of more scores than caches hold, ATen's flash kernel keeps none."""
+    _need(all(isinstance(x, Data) and x.dtype is torch.float32 for x in (q, k, v)) and q.shape[3] == v.shape[3])
+    keys, width = k.shape[2:]
+    scores = Data(torch.empty((*q.shape[:3], keys), device="meta"))
+    _need(not causal and not dropout and scale > 0 and scores.nbytes * width > 0 and scores.nbytes <= SCORES)
+    made = Data(torch.empty_like(q.tensor))
+    mask = None if length is None else length.derived(additive_mask, keys)
+    ending = onednn.attributes(None, mask and mask.layout(), scale=scale)
+    lie, queries, values, read = (_matrices(x) for x in (scores, q, v, made))
+    turned = _matrices(Data(k.tensor.mT, memory=k))
+    product = [(onednn.SOURCE, queries, q), (onednn.WEIGHTS, turned, k), (onednn.DESTINATION, lie, scores)]
+    if mask is not None:
+        product.append((onednn.ADDEND, mask.layout(), mask))
+    calls = [Call("batch_dot", onednn.batch_product(queries, turned, lie, ending), product)]
+    in_place = [(onednn.SOURCE, lie, scores), (onednn.DESTINATION, lie, scores)]
+    calls.append(Call("softmax", onednn.softmax(lie, lie, 3), in_place))
+    product = [(onednn.SOURCE, lie, scores), (onednn.WEIGHTS, values, v), (onednn.DESTINATION, read, made)]
+    calls.append(Call("batch_dot", onednn.batch_product(lie, values, read, onednn.attributes(None)), product))
+    if length is not None:
+        calls.append(_where_seen(made, length))
+    return calls, made, 2 * math.prod(scores.shape) * width
+
+
+def _matrices(x: Data) -> Layout:
+    """Of the last two axes, behind others; axes of length 1 are the outermost, where oneDNN expects them."""
+    steps = [step if n > 1 else math.prod(x.shape) for n, step in zip(x.shape, x.tensor.stride(), strict=True)]
+    return Layout(x.shape, steps, x.dtype)
+
+
+def _where_seen(made: Data, length: Data) -> Call:
+    """What samples without keys read is 0."""
+    axes = sorted(range(4), key=made.tensor.stride, reverse=True)
+    inner = math.prod(made.shape[a] for a in axes[axes.index(0) + 1 : 3])
+    count, width = math.prod(made.shape[:3]), made.shape[3]
+    rows, lies = length.derived(seen, inner, count), Layout((count, width), (width, 1), made.dtype)
+    arguments = [(onednn.SOURCE, lies, made), (onednn.SECOND, rows.layout(), rows), (onednn.DESTINATION, lies, made)]
+    return Call("mul", onednn.binary("mul", lies, rows.layout(), lies), arguments)
+
+
 TAKEN: dict[str, Callable[..., Taken]] = {
+    "attention.attention": attention,
     "conv.conv": conv,
     "conv.requantized_conv": requantized_conv,
     "matmul.linear": linear,
     "matmul.quantized_linear": quantized_linear,
+    "norm.layer_norm": layer_norm,
     "pointwise.pointwise": pointwise,
     "pool.max_pool": max_pool,
     "pool.avg_pool": avg_pool,
@@ -363,36 +458,35 @@ TAKEN: dict[str, Callable[..., Taken]] = {
 
 def _ended(
     shape: Ints, x: Data, activation: str | None, residual: Data | None, overwrite: bool, as_shape: Ints
-) -> tuple[Data, onednn.Handle, Data | None]:
-    """The result of a product, how it ends, and what is added to it from other memory."""
+) -> tuple[Data, onednn.Handle, list[Given]]:
+    """The result of a product, how it ends, and the argument for what is added to it from other memory."""
     _need(x.dtype in onednn.FLOATS and math.prod(x.shape) * math.prod(shape) > 0)
     if residual is None:
-        return Data(shape, x.dtype), onednn.attributes(activation), None
+        return _data(shape, x.dtype), onednn.attributes(activation), []
     _need(isinstance(residual, Data) and residual.dtype is x.dtype and residual.shape == shape)
     if overwrite and residual.memory.key is None and residual.memory is not x.memory:
-        return Data(shape, x.dtype, memory=residual), onednn.attributes(activation, in_place=True), None
-    return Data(shape, x.dtype), onednn.attributes(activation, residual.layout(*as_shape)), residual
+        return Data(residual.tensor, memory=residual), onednn.attributes(activation, in_place=True), []
+    lies = residual.layout(*as_shape)
+    return _data(shape, x.dtype), onednn.attributes(activation, lies), [(onednn.ADDEND, lies, residual)]
 
 
 def _product(
     kernel: str, primitive: Primitive, source: Layout, x: Data, w: Parameter, b: Parameter | None, groups: int,
-    target: Layout, made: Data, added: Data | None = None, scale: Parameter | None = None,
+    target: Layout, made: Data, added: Sequence[Given] = (), scale: Parameter | None = None,
 ) -> Taken:  # fmt: skip
     chosen = primitive.chosen(onednn.WEIGHTS)
     packed = Parameter(w.key, w.tensor, Packed(chosen, groups))
     arguments = [(onednn.SOURCE, source, x), (onednn.WEIGHTS, chosen, packed), (onednn.DESTINATION, target, made)]
     if b is not None:
         arguments.append((onednn.BIAS, _vector(b), b))
-    if added is not None:
-        arguments.append((onednn.ADDEND, target, added))
     if scale is not None:
         arguments.append(_scaled(onednn.WEIGHTS, scale))
-    return [Call(kernel, primitive, arguments)], made, math.prod(made.shape) * math.prod(w.tensor.shape[1:])
+    return [Call(kernel, primitive, [*arguments, *added])], made, math.prod(made.shape) * math.prod(w.tensor.shape[1:])
 
 
 def _pooled(kernel: str, shape: Ints, x: Data, window: Ints, stride: Ints, pad: Pads, **how: bool) -> Taken:
     _need(isinstance(x, Data) and len(x.shape) in CHANNELS_LAST and x.dtype in onednn.TYPES)
-    made = Data(shape, x.dtype)
+    made = _data(shape, x.dtype)
     target = made.layout(*shape, *(1,) * (len(x.shape) - len(shape)))
     primitive = onednn.pooling(x.layout(), target, window, stride, pad, **how)
     arguments = [(onednn.SOURCE, x.layout(), x), (onednn.DESTINATION, target, made)]
@@ -408,7 +502,7 @@ def _copied(title: str, x: Data, made: Data, dtype: torch.dtype, scale: Paramete
     return Call(title, onednn.copy(source, target, scale is not None), arguments)
 
 
-def _scaled(argument: int, scale: Parameter) -> tuple[int, Layout, Parameter]:
+def _scaled(argument: int, scale: Parameter) -> Given:
     """What the numbers of an argument stand for."""
     return onednn.SCALES | argument, Layout((scale.tensor.numel(),), (1,), torch.float32), scale
 
@@ -451,17 +545,17 @@ def strides(shape: Ints) -> Ints:
     return tuple(found)
 
 
-def _in_rows(shape: Ints) -> bool:
-    """Whether channels-last order is that of rows."""
-    return len(shape) not in CHANNELS_LAST or shape[1] == 1 or math.prod(shape[2:]) == 1
-
-
 def _channels_last(x: Tensor) -> Tensor:
     return x.contiguous(memory_format=CHANNELS_LAST.get(x.dim(), torch.contiguous_format))
 
 
 def _empty(shape: Ints, dtype: torch.dtype, device: str) -> Tensor:
     return torch.empty_strided(shape, strides(shape), dtype=dtype, device=device)
+
+
+def _data(shape: Ints, dtype: torch.dtype, key: Hashable = None) -> Data:
+    """A value in memory of its own."""
+    return Data(_empty(shape, dtype, "meta"), key)
 
 
 def _rounded(nbytes: int) -> int:

@@ -147,6 +147,79 @@ def test_squeeze_and_excitation():
         check(net, "oneDNN: 3 conv, mean, mul, add", array(batch, 16, 9, 9))
 
 
+def test_layer_norms():
+    def function(F, x, w, gamma, beta):
+        y = F.LayerNorm(F.FullyConnected(x, w, no_bias=True, num_hidden=24, flatten=False), gamma, beta, eps=1e-3)
+        return y, F.LayerNorm(y + x, gamma, beta)
+
+    net = Block(function, w=(24, 24), gamma=(24,), beta=(24,))
+    check(net, "oneDNN: linear, layer_norm", 3 * array(5, 2, 24) + 2)
+
+
+def test_sums_with_what_lies_in_another_order():
+    def function(F, x, w, u):
+        y = F.FullyConnected(x, w, no_bias=True, num_hidden=16, flatten=False)
+        turned = F.transpose(y, (1, 0, 2))
+        return F.FullyConnected(turned, u, no_bias=True, num_hidden=16, flatten=False) + turned
+
+    check(Block(function, w=(16, 16), u=(16, 16)), "oneDNN: linear; oneDNN: linear", array(4, 6, 16))
+
+
+def test_layer_norms_of_other_axes_and_with_statistics_stay():
+    def function(F, x, w, gamma, beta, of_rows):
+        y = F.FullyConnected(x, w, no_bias=True, num_hidden=24, flatten=False)
+        return F.LayerNorm(y, of_rows, of_rows, axis=0), *F.LayerNorm(y, gamma, beta, output_mean_var=True)
+
+    check(Block(function, w=(24, 16), gamma=(24,), beta=(24,), of_rows=(5,)), "oneDNN: linear", array(5, 16))
+
+
+def reads(F, x, length, weights, axes, back, causal=False, scale=None):
+    """Self-attention of four heads; axes: of their projections, back: of what they read."""
+    heads = [
+        F.transpose(F.reshape(F.FullyConnected(x, w, no_bias=True, num_hidden=32, flatten=False), (0, 0, 4, 8)), axes)
+        for w in weights
+    ]
+    lengths = [] if length is None else [F.cast(length, "int32")]
+    read = F._dropout_attention(*heads, *lengths, causal=causal, scale=scale)
+    return F.reshape(F.transpose(read, back), (0, 0, -1))
+
+
+BATCH_FIRST, LENGTH_FIRST = ((0, 2, 1, 3), (0, 2, 1, 3)), ((1, 2, 0, 3), (2, 0, 1, 3))
+
+
+@pytest.mark.parametrize("how", [BATCH_FIRST, LENGTH_FIRST])
+@pytest.mark.parametrize("lengths", [None, [3, 0, 7], [9, 9, 9], [-2, 1, 20]])
+@pytest.mark.parametrize("batch", [1, 3])
+def test_attention(how, lengths, batch):
+    def function(F, x, *length, u, **weights):
+        y = reads(F, x, length[0] if length else None, weights.values(), *how, scale=0.7)
+        return F.FullyConnected(y, u, no_bias=True, num_hidden=16, flatten=False)
+
+    x = array(batch, 9, 16) if how is BATCH_FIRST else array(9, batch, 16)
+    net = Block(function, q=(32, 16), k=(32, 16), v=(32, 16), u=(16, 32))
+    given = [] if lengths is None else [mx.nd.array(lengths[:batch])]
+    seen = ", mul" if given else ""
+    check(net, f"oneDNN: 4 linear, 2 batch_dot, softmax{seen}", x, *given, tolerance=3e-5)
+
+
+def test_attention_that_hides_or_keeps_too_many_scores_stays(monkeypatch):
+    shapes = {name: (32, 16) for name in "qkv"}
+    net = Block(lambda F, x, **weights: reads(F, x, None, weights.values(), *BATCH_FIRST, causal=True), **shapes)
+    check(net, "oneDNN: 3 linear", array(2, 9, 16))
+    monkeypatch.setattr(stretch, "SCORES", 2 * 4 * 9 * 9 * 4 - 1)
+    net = Block(lambda F, x, **weights: reads(F, x, None, weights.values(), *LENGTH_FIRST), **shapes)
+    check(net, "oneDNN: 3 linear", array(9, 2, 16))
+
+
+def test_what_reads_nothing_of_a_stretch_runs_before_it():
+    def function(F, x, y, w):
+        product = F.FullyConnected(x, w, no_bias=True, num_hidden=16, flatten=False)
+        other = F.sin(y) + 1
+        return F.FullyConnected(product, w, no_bias=True, num_hidden=16, flatten=False), other
+
+    check(Block(function, w=(16, 16)), "oneDNN: 2 linear", array(4, 16), array(4, 3))
+
+
 def test_several_results_and_views_of_one():
     def function(F, x, w, v):
         y = F.Convolution(x, w, no_bias=True, kernel=(3, 3), num_filter=16)
@@ -197,6 +270,20 @@ def test_changed_parameters_are_brought_in_order_again():
         net.hybridize(False)
         np.testing.assert_allclose(found, net(x).asnumpy(), rtol=1e-5, atol=1e-5)
         net.hybridize(static_alloc=True, static_shape=True)
+
+
+def test_biases_that_are_not_contiguous():
+    def function(F, x, w, table):
+        bias = F.reshape(F.slice_axis(table, axis=1, begin=1, end=2), (-1,))
+        return F.FullyConnected(F.FullyConnected(x, w, bias, num_hidden=16), w, table[:, 2], num_hidden=16)
+
+    net = Block(function, w=(16, 16), table=(16, 4))
+    x = array(5, 16)
+    check(net, "oneDNN: 2 linear", x)
+    net.table.set_data(array(16, 4))
+    found = net(x).asnumpy()
+    net.hybridize(False)
+    np.testing.assert_allclose(found, net(x).asnumpy(), rtol=1e-5, atol=1e-5)
 
 
 def test_batch_sizes_and_layouts_and_results_that_stay():
