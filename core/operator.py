@@ -112,6 +112,8 @@ class OperatorArguments(NamedTuple):
 
 def get_operator_arguments(op_name: str) -> OperatorArguments:
     """What the operator `op_name` of the table takes; MXNetError with the nearest name where there is none."""
+    if op_name == "Custom":
+        return OperatorArguments(2, ["data", "op_type"], ["NDArray-or-Symbol[]", "string"])
     op = get(op_name)
     kind = "NDArray-or-Symbol[]" if op.variadic else "NDArray-or-Symbol"
     types = [kind] * len(op.inputs)

@@ -8,7 +8,9 @@
     profiler.dump()
 
 Every operator of the table gets a stopwatch while the profiler runs, and costs nothing more when it does not. On a GPU
-each operator is waited for, so that its time is its own. A hybridized block is one entry, `CachedOp`.
+each operator is waited for, so that its time is its own. A hybridized block is one entry, `CachedOp`; the gradient rule
+of an operator is one, too, `_backward_` before its name, besides the operators that it is made of. The domain
+`MXNET_C_API` has what a program asked for, as MXNet's bindings name it: operators, and passes backwards.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from core import storage
 from core.base import nearest
 from core.files.atomic import write_bytes
 from core.ops.registry import TABLE, Operator
+from core.tape import state
 from core.util import require
 
 _SETTINGS = {
@@ -40,6 +43,7 @@ _SORTS = {"total": "Total", "avg": "Avg", "min": "Min", "max": "Max", "count": "
 class _State(threading.local):
     custom: str | None = None  # the user's operator that is at work
     scope = ""  # names of the `scope`s that are open, each with a colon behind it
+    nested = False  # whether something that the program asked for is at work
 
 
 _local = _State()
@@ -135,16 +139,15 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
     if format == "json":
         return json.dumps({**found, "Unit": {"Time": "ms", "Memory": "kB"}}, indent=4)
     lines = ["", "Profile Statistics:", "\tNote the difference in units for different entries."]
-    for kind, columns in (("Memory", "Count Min Max Avg".split()), ("Time", "Count Total Min Max Avg".split())):
-        unit = "(kB)" if kind == "Memory" else "(ms)"
-        titles = ["Total Count" if c == "Count" else f"Time {unit}" if c == "Total" else f"{c} {unit}" for c in columns]
-        for domain, rows in found[kind].items():
-            lines += [domain, "=" * 17, "".join([f"{'Name':<40}", *(f"{t:>17}" for t in titles)])]
-            lines.append("".join([f"{'----':<40}", *(f"{'-' * len(t):>17}" for t in titles)]))
-            for name, row in rows.items():
-                cells = (f"{row[c]:>17}" if c == "Count" else f"{row[c]:>17.4f}" for c in columns)
-                lines.append("".join([f"{name:<40}", *cells]))
-            lines.append("")
+    # By domain, as there: tools read what stands between two of them.
+    for domain, kind in sorted((domain, kind) for kind, domains in found.items() for domain in domains):
+        columns, unit = (["Min", "Max", "Avg"], "kB") if kind == "Memory" else (["Total", "Min", "Max", "Avg"], "ms")
+        titles = ["Total Count", *(f"{'Time' if c == 'Total' else c} ({unit})" for c in columns)]
+        lines += [domain, "=" * 17, "".join([f"{'Name':<40}", *(f"{t:>17}" for t in titles)])]
+        lines.append("".join([f"{'----':<40}", *(f"{'-' * len(t):>17}" for t in titles)]))
+        for name, row in found[kind][domain].items():
+            lines.append("".join([f"{name:<40}{row['Count']:>17}", *(f"{row[c]:>17.4f}" for c in columns)]))
+        lines.append("")
     return "\n".join(lines) + "\n"
 
 
@@ -315,16 +318,20 @@ _replaced: list[tuple] = []  # (object, name of its attribute, what was there)
 
 
 def _watch() -> None:
+    from core import autograd
     from core.graph.compiled import Plan
     from core.operator import _Application
 
     operators = {id(op): op for op in TABLE.values()}
     for op in operators.values():
-        _replace(op, "forward", functools.partial(_timed, lambda *_, name=op.name: name))
+        _replace(op, "forward", functools.partial(_timed, op.name))
         op.go_direct(False)  # around the stopwatch
         if op.composite:
-            _replace(op, "function", functools.partial(_timed, lambda *_, name=op.name: name))
-    _replace(Plan, "__call__", functools.partial(_timed, lambda *_: "CachedOp"))
+            _replace(op, "function", functools.partial(_timed, op.name))
+        if op.rule is not None:
+            _replace(op, "rule", functools.partial(_timed, f"_backward_{op.name}"))
+    _replace(Plan, "__call__", functools.partial(_timed, "CachedOp"))
+    _replace(autograd, "run", functools.partial(_timed, None, call="MXAutogradBackwardEx"))
     _replace(_Application, "forward", functools.partial(_timed_custom, ""))
     _replace(_Application, "backward", functools.partial(_timed_custom, "_backward_"))
 
@@ -343,23 +350,35 @@ def _replace(owner, name: str, stopwatch) -> None:
     setattr(owner, name, stopwatch(before))
 
 
-def _timed(name_of, function):
+def _timed(name: str | None, function, call: str = "MXImperativeInvokeEx"):
+    """`function` with a stopwatch: an entry `name` of the operators, and one `call` where the program itself called it."""
+
     @functools.wraps(function)
     def run(*args, **kwargs):
-        if not _looks():
+        if not _looks() or state.tracer is not None:  # what is traced does not run
             return function(*args, **kwargs)
+        nested, _local.nested = _local.nested, True
         begin = time.time_ns()
-        result = function(*args, **kwargs)
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            _local.nested = nested
         storage.synchronize()
-        name, domain = name_of(*args), "operator"
-        if _local.custom is not None:
-            name, domain = f"{_local.custom}::{name}", "Custom Operator"
-        _span(domain, name, begin, time.time_ns())
-        if _config["profile_all"] or _config["profile_memory"]:
+        end = time.time_ns()
+        if name is not None:
+            custom = _local.custom
+            _span(*(("operator", name) if custom is None else ("Custom Operator", f"{custom}::{name}")), begin, end)
+        if not nested and _watches("profile_api"):
+            _span("MXNET_C_API", call, begin, end)
+        if _watches("profile_memory"):
             _sample_memory()
         return result
 
     return run
+
+
+def _watches(what: str) -> bool:
+    return _config["profile_all"] or _config[what]
 
 
 def _timed_custom(prefix: str, function):
