@@ -36,7 +36,7 @@ class _IntentSlotDataset(Hosted, SimpleDataset):
         index = self.intent_vocab
         super().__init__(
             [
-                (w.split(" "), t.split(" "), np.array([index[i] for i in _intents(names)], "int32"))
+                (w.split(), t.split(), np.array([index[i] for i in _intents(names)], "int32"))
                 for w, t, names in zip(words, tags, intents, strict=True)
             ]
         )

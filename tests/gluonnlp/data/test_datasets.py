@@ -74,6 +74,18 @@ def test_intents_and_slots(data):
     assert dataset.slot_vocab["O"] == 0
 
 
+def test_every_word_has_its_own_slot(data):
+    """The released sentences have two blanks where others were left out, their tags do not."""
+    found = list(zip(*D.SNIPSDataset("dev", root=str(data / "snips")), strict=True))
+    assert all(len(words) == len(tags) and all(words) for words, tags in zip(*found[:2], strict=True))
+    words, tags = next((w, t) for w, t in zip(*found[:2], strict=True) if w[:3] == ["to", "the", "travelling"])
+    assert words[3:8] == ["playlist", "please", "add", "this", "david"] and tags[7:] == [
+        "B-artist",
+        "I-artist",
+        "B-music_item",
+    ]
+
+
 # --------------------------------------------------------------- formats, on small files
 
 TSV = {
