@@ -27,11 +27,14 @@ class Cell(NamedTuple):
 
 
 class Backend(NamedTuple):
-    """What a backend computes with; zeros_like: row-major zeros in the shape of a tensor."""
+    """What a backend computes with; zeros_like: row-major zeros in the shape of a tensor; write(out, x): copies and
+    converts the elements of `x`.
+    """
 
     cells: dict[str, Cell]
     dropout: Callable
     zeros_like: Callable
+    write: Callable
 
 
 def through_time(
@@ -70,9 +73,9 @@ def run(backend, x, params, h0, c0, mode, hidden, layers, bidirectional, dropout
             i, order = layer * directions + direction, _order(steps, direction)
             out = y[..., direction * hidden : (direction + 1) * hidden]
             saved, last = cell.forward(x, weights[i], h0[i], c0[i] if mode == "lstm" else None, out, order)
-            hn[i] = out[order[-1]] if order else h0[i]
+            backend.write(hn[i], out[order[-1]] if order else h0[i])
             if mode == "lstm":
-                cn[i] = last
+                backend.write(cn[i], last)
             keep += saved
         keep += (x, y)
     return y, hn, cn, tuple(keep)
@@ -99,17 +102,18 @@ def run_grad(
             i, order = layer * directions + direction, _order(steps, direction)
             saved = [keep.pop() for _ in range(cell.kept)][::-1]
             own, lstm = slice(direction * hidden, (direction + 1) * hidden), mode == "lstm"
-            dx, found, dh0[i], dc = cell.gradients(
+            dx, found, dh, dc = cell.gradients(
                 dy[..., own], _copy(backend, dhn if dhn is None else dhn[i], h0[i]),
                 _copy(backend, dcn if dcn is None else dcn[i], c0[i]) if lstm else None, x, y[..., own], saved, weights[i],
                 h0[i], c0[i] if lstm else None, order, dx,
             )  # fmt: skip
             del saved
+            backend.write(dh0[i], dh)
             if lstm:
-                dc0[i] = dc
+                backend.write(dc0[i], dc)
             if flat:
                 for part, gradient in zip(gradients[i], found, strict=True):
-                    part.copy_(gradient)
+                    backend.write(part, gradient)
             else:
                 gradients[i] = found
             del found

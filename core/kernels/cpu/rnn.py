@@ -186,7 +186,7 @@ _CELLS = {
     "lstm": Cell(_lstm_forward, _through_time(_lstm_backward), 3),
     "gru": Cell(_gru_forward, _through_time(_gru_backward), 2),
 }
-_BACKEND = Backend(_CELLS, _dropout, torch.zeros_like)
+_BACKEND = Backend(_CELLS, _dropout, torch.zeros_like, torch.Tensor.copy_)
 
 
 def _layer(x, w, h, c, order):
@@ -218,6 +218,6 @@ def _layer_gradients(dy, dhn, dcn, x, y, saved, w, h0, c0, order, total):
 _LSTM = 2  # as ATen numbers the modes
 # In prediction nothing is kept: what gradients read is as large as 15 outputs, and few ask for gradients then.
 _PREDICTING, _TRAINED = (
-    Backend({"lstm": Cell(_layer_forward(keep), _layer_gradients, 2)}, _dropout, torch.zeros_like)
+    Backend({"lstm": Cell(_layer_forward(keep), _layer_gradients, 2)}, _dropout, torch.zeros_like, torch.Tensor.copy_)
     for keep in (False, True)
 )

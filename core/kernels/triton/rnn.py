@@ -1,8 +1,9 @@
 """Recurrent networks in Triton.
 
-The input of all steps is projected by one matrix product. A step is the product with the hidden state, to which the
-projected input is added, and one kernel for the gates; backward likewise, and the weight gradients are products over
-all steps at the end. For half types everything that a step hands to the next but the operands of products (the
+The input of all steps is projected by one matrix product, and the weight gradients are products over all steps at the
+end. The steps of an LSTM between are one launch where its hidden state is small enough (`_lstm`). Otherwise a step is
+the product with the hidden state, to which the projected input is added, and one kernel for the gates; backward
+likewise. For half types everything that a step hands to the next but the operands of products (the
 hidden state forward, the gradients of the gates backward) stays in float32. The recurrent weights are read once a step;
 the L2 cache holds them up to about 50 MB on Hopper.
 """
@@ -17,7 +18,7 @@ from core.base import MXNetError
 from core.kernels.precision import wide_type
 from core.kernels.rnn_layers import Backend, Cell, previous, run, run_grad, through_time
 from core.kernels.rnn_parameters import Weights
-from core.kernels.triton import reduce
+from core.kernels.triton import _lstm, reduce
 from core.kernels.triton._counting import WIDE
 from core.kernels.triton._filled import zeros_like
 from core.kernels.triton._kernel import jit
@@ -86,8 +87,12 @@ def _plain_backward(kernel):
 
 def _lstm_forward(x, w, h, c, out, order):
     inputs = _linear(x, w.i2h, w.i2h_bias, None, None, wide_type(x.dtype))
+    cells = torch.empty((*x.shape[:2], h.shape[1]), dtype=inputs.dtype, device=x.device)
+    shared = _lstm.tiling_of(x, h)
+    if shared is not None:
+        _lstm.forward(inputs, w.h2h, w.h2h_bias, h, c, out, cells, order, shared)
+        return (inputs, cells), cells[order[-1]]
     gates, h2h = torch.empty_like(inputs), _rows_aligned(w.h2h)
-    cells = torch.empty((*x.shape[:2], h.shape[1]), dtype=gates.dtype, device=x.device)
     h, states = _rows_aligned(h), _rows_aligned(out, False)
     for t in order:
         _linear(h, h2h, w.h2h_bias, None, inputs[t], gates.dtype, gates[t])
@@ -101,9 +106,13 @@ def _lstm_forward(x, w, h, c, out, order):
 
 def _lstm_backward(dys, last_dy, dh, dc, saved, before, w, c0, order):
     gates, cells = saved
-    cells_before = previous(cells, in_type(c0, cells.dtype), order)
-    d, dc = torch.empty(gates.shape, dtype=dh.dtype, device=dh.device), in_type(dc, cells.dtype)
-    dh = _sum(dh, last_dy)
+    cells_before, dc = previous(cells, in_type(c0, cells.dtype), order), in_type(dc, cells.dtype)
+    kind, dh, shared = dh.dtype, _sum(dh, last_dy), _lstm.tiling_of(before, dh)
+    if shared is not None:
+        d = _lstm.gate_gradients(*cells.shape, kind, cells.device)
+        _lstm.backward(gates, w.h2h, cells, cells_before, dys, dh, dc, d, order, shared)
+        return d, d, dh, dc
+    d = torch.empty(gates.shape, dtype=kind, device=gates.device)
     for t in reversed(order):
         _lstm_step_back[_grid(dh)](
             dh, dc, gates[t], cells[t], cells_before[t], d[t], dh.numel(), dh.shape[1], BLOCK=_BLOCK
@@ -282,7 +291,7 @@ _CELLS = {
     "lstm": Cell(_lstm_forward, _through_time(_lstm_backward), 2),
     "gru": Cell(_gru_forward, _through_time(_gru_backward), 2),
 }
-_BACKEND = Backend(_CELLS, _dropout, zeros_like)
+_BACKEND = Backend(_CELLS, _dropout, zeros_like, write_)
 
 
 # What steps hand to each other in float32, whatever the type of the network.
