@@ -36,7 +36,9 @@ sys.path.insert(0, str(ROOT))
 
 # Shares of the time: (stage, share). What a stage leaves over is the next ones'.
 STAGES = {"peaks": 0.03, "correct": 0.25, "tune": 0.25, "kernels": 0.2, "networks": 0.22, "traces": 0.05}
-SHARED_OUT = ("correct",)  # stages whose time is the compiler's: several processes have each a part of the items
+# Stages whose time is the compiler's: several processes have each a part of the items. A dry run, which times nothing,
+# shares all of them out.
+SHARED_OUT = ("correct",)
 LARGEST = 16 << 20  # bytes of a file
 BROKEN = 3  # the status of a process in which a kernel has broken the device: what is left needs another one
 STARTS = 40  # of a process of a stage: each broken device costs one
@@ -95,7 +97,7 @@ def has_device() -> bool:
 
 def oversee(stage: str, out: Path, args: argparse.Namespace, seconds: float) -> None:
     """Runs the processes of a stage until it is through or its time is over."""
-    end, parts = time.monotonic() + seconds, args.jobs if stage in SHARED_OUT else 1
+    end, parts = time.monotonic() + seconds, args.jobs if args.dry_run or stage in SHARED_OUT else 1
     print(f"{stage}: up to {seconds:.0f} s", flush=True)
     with ThreadPoolExecutor(parts) as pool:
         list(pool.map(lambda part: oversee_part(stage, (part, parts), out, args, end), range(parts)))

@@ -45,7 +45,12 @@ def alias(x: Tensor) -> Tensor:
 
 def reshape(x: Tensor, shape: Sequence[int]) -> Tensor:
     """A view in another shape; a copy where the strides do not allow one."""
-    return x.reshape(shape)
+    if x.is_meta or (x.is_cpu and state.forced is None):
+        return x.reshape(shape)
+    try:
+        return x.view(shape)
+    except RuntimeError:
+        return copies.contiguous(x).view(shape)
 
 
 def expand_dims(x: Tensor, axis: int) -> Tensor:

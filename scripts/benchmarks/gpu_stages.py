@@ -342,7 +342,9 @@ def keep_choices(setting: Setting) -> None:
 
         if autotune.cache_file().exists():
             chosen[autotune.gpu_name()] = json.loads(autotune.cache_file().read_text())
-    path.write_text(json.dumps(chosen, indent=1, sort_keys=True) + "\n")
+    written = path.with_suffix(f".{os.getpid()}")  # another process may read it meanwhile
+    written.write_text(json.dumps(chosen, indent=1, sort_keys=True) + "\n")
+    written.replace(path)
 
 
 def adopt(setting: Setting) -> None:

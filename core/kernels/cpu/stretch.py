@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from core.kernels.arena import placed
 from core.kernels.cpu import _winograd, onednn
 from core.kernels.cpu._lengths import additive_mask, seen
 from core.kernels.cpu._onednn import multiplies_quantized
@@ -28,6 +29,7 @@ from core.kernels.layout import CHANNELS_LAST
 SCORES = 2**23  # bytes of the scores up to which an attention is taken; beyond, ATen's flash kernel is as fast
 Ints = tuple[int, ...]
 Pads = tuple[tuple[int, int], ...]
+_ALIGNED = 64  # bytes: where values begin in an arena
 
 
 class Data:
@@ -559,32 +561,20 @@ def _data(shape: Ints, dtype: torch.dtype, key: Hashable = None) -> Data:
 
 
 def _rounded(nbytes: int) -> int:
-    return -(-nbytes // 64) * 64
+    return -(-nbytes // _ALIGNED) * _ALIGNED
 
 
 def _placed(calls: list[Call], outside: set[Data], first: int) -> tuple[dict[Data, int], int]:
     """Where each value that calls make for one another begins in the arena, and the arena's bytes; what nobody reads
     any more is written over.
     """
-    last = {v.memory: k for k, call in enumerate(calls) for _, _, v in call.arguments if isinstance(v, Data)}
-    places: dict[Data, int] = {}
-    free: list[tuple[int, int]] = []  # (bytes, place)
-    sizes: dict[int, int] = {}
-    end = first
+    lives: dict[Data, tuple[int, int, int]] = {}
     for k, call in enumerate(calls):
-        for value in dict.fromkeys(v.memory for _, _, v in call.arguments if isinstance(v, Data)):
-            if value in outside or value in places:
-                continue
-            fits = [slot for slot in free if slot[0] >= value.nbytes]
-            if fits:
-                free.remove(min(fits))
-                places[value] = min(fits)[1]
-            else:
-                places[value] = end
-                sizes[end] = _rounded(value.nbytes)
-                end += sizes[end]
-        free += [(sizes[places[v]], places[v]) for v in places if last[v] == k]
-    return places, end
+        for memory in dict.fromkeys(v.memory for _, _, v in call.arguments if isinstance(v, Data)):
+            if memory not in outside:
+                lives[memory] = lives.get(memory, (k,))[0], k, memory.nbytes
+    places, nbytes = placed(lives.values(), _ALIGNED, first)
+    return dict(zip(lives, places, strict=True)), nbytes
 
 
 _ARENAS: list[Tensor] = []  # that no execution is using

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import re
 from collections.abc import Callable, Sequence
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from core.kernels.arena import placed
 from core.kernels.dispatch import unremembered
 from core.kernels.triton._entry import entry, stream_of
 from core.kernels.triton._kernel import recorded_by
@@ -23,6 +25,8 @@ _FULL = {"full": 1, "full_like": 1, "new_full": 2}  # and the position of the nu
 _COPIED = {"clone", "_to_copy"}
 _JOINED = {"cat": torch.cat, "stack": torch.stack}
 _WRITTEN = {"copy_", "fill_", "zero_"}
+_WORD = re.compile(r"\w+")
+_ALIGNED = 256  # bytes, at which memory begins: descriptors ask for 128
 
 
 class Recording(TorchDispatchMode):
@@ -60,11 +64,49 @@ class Recording(TorchDispatchMode):
             self.scope["_launcher"] = launcher
             failed = " or ".join(f"not ({c})" for c in dict.fromkeys(self.conditions))
             lines += [f"if {failed}:", f"    return _launcher({', '.join(self.names)})"]
-        for line in self.lines:
-            lines.append(line if isinstance(line, str) else line.taken(self))
+        lines += self._arranged(returned)
         source = "".join(f"    {line}\n" for line in [*lines, f"return {returned}"])
         exec(_compiled(f"def replay({', '.join(self.names)}):\n{source}"), self.scope)
         return self.scope["replay"]
+
+    def _arranged(self, returned: str) -> list[str]:
+        """The lines as source. Memory that kernels alone get to see lies in one piece, which is taken at the beginning;
+        other memory is let go after the line that is the last to name it.
+        """
+        uses: dict[str, list[int]] = {}
+        for k, line in enumerate([*self.lines, returned]):
+            for word in set(_WORD.findall(line)) if isinstance(line, str) else ():
+                uses.setdefault(word, []).append(k)
+        inner = {
+            m: (k, uses[m.address][-1], m.nbytes)
+            for k, m in enumerate(self.lines)
+            if isinstance(m, _Memory) and m.addressed and uses[m.name] == uses[m.address][:1]
+        }
+        beginning, texts = [], [line if isinstance(line, str) else line.taken(self) for line in self.lines]
+        if len(inner) > 1:
+            places, nbytes = placed(inner.values(), _ALIGNED)
+            device = next(iter(inner)).tensor.device
+            beginning = [self._blank("arena", (nbytes,), (1,), torch.uint8, device), "arena_at = arena.data_ptr()"]
+            for (memory, (k, _, _)), place in zip(inner.items(), places, strict=True):
+                texts[k], texts[uses[memory.name][0]] = "", f"{memory.address} = arena_at + {self._constant(place)}"
+        gone: dict[int, list[str]] = {}
+        for memory in dict.fromkeys(memory for _, memory in self.memories.values()):
+            if memory not in inner and memory.name not in self.scope:
+                last = max(uses.get(name, [-1])[-1] for name in (memory.name, memory.address))
+                gone.setdefault(last, []).append(memory.name)
+        lines = ([text, f"del {', '.join(gone[k])}"] if k in gone else [text] for k, text in enumerate(texts))
+        return beginning + [line for some in lines for line in some if line]
+
+    def _blank(self, name: str, shape: tuple, strides: tuple, dtype: torch.dtype, device: torch.device) -> str:
+        """The line that takes new memory under a name."""
+        layout = f"{self._name('shape', shape)}, {self._name('strides', strides)}"
+        dtype_ = self._name("dtype", dtype)
+        if (
+            device.type in _EMPTY and not torch.are_deterministic_algorithms_enabled()
+        ):  # which fills new memory with NaN
+            return f"{name} = {self._name('empty', _EMPTY[device.type])}({layout}, {dtype_})"
+        empty = self._name("empty", torch.empty_strided)
+        return f"{name} = {empty}({layout}, dtype={dtype_}, device={self._name('device', device)})"
 
     def run(self, function: Callable):
         """`function(arguments)`, watched."""
@@ -72,6 +114,13 @@ class Recording(TorchDispatchMode):
             return function(self.values)
 
     # ------------------------------------------------------------ what is seen
+
+    def note_item(self, target: str, value) -> None:
+        """Writes `value`, as the call gives it, to a position of a list, which `target` names."""
+        try:
+            self.lines.append(f"{target} = {self._returned(value)}")
+        except _Unknown:
+            self.keep = False
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -166,12 +215,11 @@ class Recording(TorchDispatchMode):
                 value = value.detach()
             self.memories[id(value)] = value, _Memory(name, value, False)
         elif type(value) is tuple or type(value) is list:
-            parts = []
-            for i, item in enumerate(value):
-                if isinstance(item, (Tensor, tuple, list)) or is_number(root, item):
-                    self.unpacked.append(f"{name}_{i} = {name}[{i}]")
-                parts.append(self._argument(f"{name}_{i}", item, is_number, root))
-            return type(value)(parts)
+            named = [isinstance(item, (Tensor, tuple, list)) or is_number(root, item) for item in value]
+            if any(named):
+                names = (f"{name}_{i}" if n else "_" for i, n in enumerate(named))
+                self.unpacked.append(f"{', '.join(names)}, = {name}")
+            return type(value)(self._argument(f"{name}_{i}", x, is_number, root) for i, x in enumerate(value))
         elif is_number(root, value):
             return Number(self, value, name, True)
         return value
@@ -196,7 +244,8 @@ class Recording(TorchDispatchMode):
                 raise _Unknown
             current, index = stream_of(device.index)
             self.scope["_stream"], self.scope["_device"] = current, index
-        return "_stream(_device)"
+            self.unpacked.append("_now = _stream(_device)")
+        return "_now"
 
     def _memory(self, t: Tensor) -> _Memory:
         if id(t) not in self.memories:
@@ -214,7 +263,7 @@ class Recording(TorchDispatchMode):
 
     def _address(self, t: Tensor) -> str:
         memory = self._memory(t)
-        name = f"{memory.name}_at"
+        name = memory.address
         if not memory.addressed:
             memory.addressed = True
             self.lines.append(f"{name} = {memory.name}.data_ptr()")
@@ -250,7 +299,7 @@ class _Memory:
 
     def __init__(self, name: str, tensor: Tensor, own: bool):
         self.name, self.tensor, self.own = name, tensor, own
-        self.addressed = False
+        self.address, self.addressed = f"{name}_at", False  # what its address is called, and whether a kernel takes it
         self.layout: Tensor | None = None  # as which tensor it is taken, once that matters
 
     def fixed(self) -> str:
@@ -269,14 +318,11 @@ class _Memory:
     def taken(self, recording: Recording) -> str:
         """The line that takes it."""
         t = self.tensor if self.layout is None else self.layout
-        kind = t.device.type
-        shape, strides = recording._name("shape", tuple(t.shape)), recording._name("strides", t.stride())
-        dtype = recording._name("dtype", t.dtype)
-        if kind in _EMPTY and not torch.are_deterministic_algorithms_enabled():  # that mode fills new memory with NaN
-            return f"{self.name} = {recording._name('empty', _EMPTY[kind])}({shape}, {strides}, {dtype})"
-        device = recording._name("device", t.device)
-        empty = recording._name("empty", torch.empty_strided)
-        return f"{self.name} = {empty}({shape}, {strides}, dtype={dtype}, device={device})"
+        return recording._blank(self.name, tuple(t.shape), t.stride(), t.dtype, t.device)
+
+    @property
+    def nbytes(self) -> int:
+        return _extent(self.tensor) * self.tensor.itemsize
 
 
 class Number:

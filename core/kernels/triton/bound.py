@@ -2,8 +2,8 @@
 
 A kernel that is called by itself makes a key of its arguments, looks up the replay and calls it
 (`core.kernels.triton.replay`); of a plan's step that is the greater part of its time. A plan that was called `WARM_UP`
-times with a key is watched once: which replay does each of its calls find? The plan bound to that key is the same code
-with those in place of the kernels.
+times with a key is recorded once as a whole, as a launcher is. What is bound to that key is one function that
+allocates, launches and lets go as the plan does, without anything between launches.
 
 A plan that is captured as a CUDA graph was captured before that (`core.graph.capture`); what is bound are the others:
 several calls before the first gradient, shapes beyond the memory for captures, networks that cannot be captured.
@@ -11,10 +11,12 @@ several calls before the first gradient, shapes beyond the memory for captures, 
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Callable, Sequence
 
 from core.kernels.triton import replay
+from core.kernels.triton._recording import Recording
 
 WARM_UP = 6  # calls of a key before it is bound
 MOST = 256  # keys of one plan; beyond, all are dropped
@@ -23,20 +25,25 @@ MOST = 256  # keys of one plan; beyond, all are dropped
 def bound(function: Callable, calls: Sequence[str], given: Callable[..., tuple[Sequence, Sequence]]) -> Callable:
     """`function`, bound for keys that come often.
 
-    calls: the global names under which it calls kernels, each of them in one line that runs once. given: of its
-    arguments, what the layouts of all that it computes follow from (tensors, None, lengths, random keys, which may be
-    other ones each time), and further tensors, of which all but the address is known to stay.
+    It takes tensors, lists of them, random keys (a list named `keys`), and functions of a number, which it calls for
+    what they do. Lists it may clear, or put tensors into.
+
+    calls: the global names under which it calls kernels. given: of its arguments, what the layouts of all that it
+    computes follow from (tensors, None, lengths, random keys, which may be other ones each time), and further tensors,
+    of which all but the address is known to stay.
     """
-    known = [name for name in calls if replay.memo_of(function.__globals__[name]) is not None]
+    memos = {name: replay.memo_of(function.__globals__[name]) for name in calls}
+    known = {name: memo.function for name, memo in memos.items() if memo is not None}
     return _Bound(function, known, given).call if known else function
 
 
 class _Bound:
-    """A plan and what it is bound to, by key."""
+    """A plan and what it is bound to, by key. launchers: what its kernels do when nothing is remembered, by name."""
 
-    def __init__(self, function: Callable, calls: Sequence[str], given: Callable):
+    def __init__(self, function: Callable, launchers: dict[str, Callable], given: Callable):
         self._function, self._given = function, given
-        self._calls = {name: function.__globals__[name] for name in calls}
+        self._plain = types.FunctionType(function.__code__, {**function.__globals__, **launchers})
+        self._names = list(inspect.signature(function).parameters)
         self._known: dict[tuple, Callable] = {}
         self._seen: dict[tuple, int] = {}
         replay.memories.add(self)
@@ -52,26 +59,69 @@ class _Bound:
             if len(self._seen) > MOST:
                 self.forget()
             return self._function(*args)
-        found: dict[str, Callable | None] = {}
-        result = self._with({name: _watched(name, call, found) for name, call in self._calls.items()})(*args)
-        if None not in found.values():
-            self._known[key] = self._with(found)
-        return result
+        return self._record(key, args)
 
-    def _with(self, functions: dict) -> Callable:
-        """The plan with other functions behind the names of its kernels."""
-        return types.FunctionType(self._function.__code__, {**self._function.__globals__, **functions})
+    def _record(self, key: tuple, args: tuple):
+        """The call, in which what is bound to the key is found."""
+        watch = Recording(self._names, args, lambda name, value: name == "keys" and type(value) is int)
+        given = [_stand_in(watch, *each) for each in zip(self._names, args, watch.values, strict=True)]
+        try:
+            result = watch.run(lambda values: self._plain(*given))
+        except Exception:
+            if watch.changed:
+                raise
+            return self._function(*args)  # the error again, in the words of an ordinary call
+        if not watch.provisional:
+            self._known[key] = watch.replay(result, self._function) or self._function
+        for value, stand_in in zip(args, given, strict=True):
+            if isinstance(stand_in, _List) and stand_in.changed:
+                value[:] = stand_in
+        for stand_in in given:
+            if isinstance(stand_in, _Effect):
+                stand_in.happen()
+        return result
 
     def forget(self) -> None:
         self._known.clear()
         self._seen.clear()
 
 
-def _watched(name: str, function: Callable, found: dict[str, Callable | None]) -> Callable:
-    """Stands for a kernel in the call in which a plan is bound."""
+def _stand_in(watch: Recording, name: str, value, seen):
+    """What the plan gets for an argument in the call that is recorded, in which it is `seen` as that."""
+    if isinstance(value, list):
+        return _List(watch, name, seen)
+    return _Effect(watch, name, value) if callable(value) else seen
 
-    def call(*args, **kwargs):
-        found[name] = replay.memo_of(function).replay_of(*args, **kwargs)
-        return function(*args, **kwargs)
 
-    return call
+class _List(list):
+    """A list, and what is done to it."""
+
+    def __init__(self, watch: Recording, name: str, items: list):
+        super().__init__(items)
+        self._watch, self._name, self.changed = watch, name, False
+
+    def clear(self) -> None:
+        self.changed = True
+        self._watch.lines.append(f"{self._name}.clear()")
+        super().clear()
+
+    def __setitem__(self, index, value) -> None:
+        self.changed = True
+        self._watch.note_item(f"{self._name}[{index}]", value)
+        super().__setitem__(index, value)
+
+
+class _Effect:
+    """A function that is called for what it does, which `happen`s when the recording is over."""
+
+    def __init__(self, watch: Recording, name: str, function: Callable):
+        self._watch, self._name, self._function = watch, name, function
+        self._calls: list[int] = []
+
+    def __call__(self, index: int) -> None:
+        self._watch.lines.append(f"{self._name}({index})")
+        self._calls.append(index)
+
+    def happen(self) -> None:
+        for index in self._calls:
+            self._function(index)

@@ -6,15 +6,18 @@ alignment of the tensors, and the other arguments. `memoized` watches the second
 it that allocates, launches and returns the same, without that Python; for `relu` of a matrix
 
     def replay(formula, tensors, attrs, dtype):
-        tensors_0 = tensors[0]
+        tensors_0, = tensors
+        _now = _stream(_device)
         own1 = _empty(_shape, _strides, _dtype)
         tensors_0_at = tensors_0.data_ptr()
         own1_at = own1.data_ptr()
-        _run(_number2, _number3, _number4, _stream(_device), _function, ..., tensors_0_at, own1_at, _number5, ...)
+        _run(_number2, _number3, _number4, _now, _function, ..., tensors_0_at, own1_at, _number5, ...)
+        del tensors_0
         return own1
 
 - Pointers are distances from an argument, or from memory that the call takes: `Recording` sees every view, for it is a
-  dispatch mode of torch, and every launch, for kernels report them (`_kernel.jit`).
+  dispatch mode of torch, and every launch, for kernels report them (`_kernel.jit`). What several kernels alone get to
+  see lies in one memory, where what is read for the last time makes room for the next.
 - Numbers of the parameters in VARYING differ from call to call and are no part of the key: they are followed through
   arithmetic into the arguments of launches (`Number`). A comparison becomes a condition of the replay; where the value
   itself is needed, for a constexpr, it becomes part of the key after all.

@@ -15,10 +15,10 @@ import pytest
 OPERATORS = {"Convolution": 3}  # two operands are copied to channels-last; all others 1
 LAUNCHES = {
     # forward and training step, eager; the same hybridized
-    "LeNet": (12, 45, 9, 45),
+    "LeNet": (12, 45, 10, 46),
     "ResNet-20": (77, 314, 29, 295),
     "BERT layer": (23, 77, 16, 71),
-    "LSTM": (16, 49, 14, 47),
+    "LSTM": (10, 42, 8, 36),
 }
 
 
@@ -57,6 +57,6 @@ def test_an_operator_takes_the_time_of_few_launches(found):
 
 @pytest.mark.parametrize("name", LAUNCHES)
 def test_a_plan_takes_the_time_of_fewer_launches_than_it_makes(found, name):
-    """The whole call of a hybridized network, of whose time about three bare launches are the block's and the plan's."""
+    """The whole call of a hybridized network, of whose time about a bare launch is the block's and the plan's."""
     counts = found[name]["hybrid"]
-    assert counts["bare launches for each of the forward pass"] <= 0.5 + 1 / counts["forward"], counts
+    assert counts["bare launches for each of the forward pass"] <= 0.5, counts
