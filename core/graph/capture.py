@@ -51,9 +51,11 @@ def obstacle(graph: Graph, parts: Sequence[Part]) -> str:
     if any(v.ctx.device_type != "gpu" for v in (*graph.inputs, *graph.held, *graph.outputs)):
         return "some of its arrays are not on the GPU"
     for step in (step for part in parts for step in part.steps):
-        on_cpu = [call.name for call in step.called if call.family in kernels.ON_CPU_ONLY]
-        if on_cpu:
-            return f"{step.node.op.name} computes {on_cpu[0]} on the CPU"
+        for call in step.called:
+            if call.full_name in kernels.ON_CPU_ONLY:
+                return f"{step.node.op.name} computes {call.name} on the CPU"
+            if call.full_name in kernels.WAITING:
+                return f"{step.node.op.name} reads a value back in {call.name}"
         if not _reads_keys(step):
             return f"{step.node.op.name} computes with its random key in Python"
     return ""

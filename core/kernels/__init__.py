@@ -18,6 +18,7 @@ from core.kernels import shape as shape
 from core.kernels.dispatch import (
     BACKENDS,
     ON_CPU_ONLY,
+    WAITING,
     bound,
     deterministic,
     forced_backend,

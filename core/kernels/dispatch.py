@@ -28,9 +28,13 @@ import torch
 from torch import Tensor
 
 BACKENDS = ("cpu", "triton")
-# Families without Triton kernels, which are computed on the CPU for arrays on a GPU, with a warning for each kernel:
-# factorisations and triangular systems, which are sequential, and small wherever networks use them.
-ON_CPU_ONLY = ("linalg",)
+# Kernels that Triton has not, which are computed on the CPU for arrays on a GPU, with a warning for each: networks
+# hardly use them.
+ON_CPU_ONLY = frozenset(f"linalg.{name}" for name in ("eig", "lstsq", "pinv", "svd"))
+# Kernels that read a value back from a GPU, which decides on an error or on the shape of the result.
+WAITING = frozenset(
+    ("index.check", "index.nonzero", "linalg.cholesky", "linalg.inverse", "linalg.solve", "sort.unique")
+)
 
 Function = Callable[..., Any]
 Contract = TypeVar("Contract", bound=Function)
@@ -86,7 +90,12 @@ class Kernel:
 
     def __init__(self, contract: Function):
         self.family, self.name, self.contract = contract.__module__.rpartition(".")[2], contract.__name__, contract
-        KERNELS[f"{self.family}.{self.name}"] = self
+        self.warned = False
+        KERNELS[self.full_name] = self
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.family}.{self.name}"
 
     @functools.cached_property
     def cpu(self) -> Function:
@@ -94,7 +103,7 @@ class Kernel:
 
     @functools.cached_property
     def triton(self) -> Function:
-        if self.family in ON_CPU_ONLY:
+        if self.full_name in ON_CPU_ONLY:
             return self.launcher
         replay = importlib.import_module("core.kernels.triton.replay")
         return cast(Function, replay.memoized(self.launcher, inspect.signature(self.contract)))
@@ -102,7 +111,9 @@ class Kernel:
     @functools.cached_property
     def launcher(self) -> Function:
         """What `triton` remembers the calls of."""
-        return _through_the_cpu(self) if self.family in ON_CPU_ONLY else self._of("triton")
+        if self.full_name in ON_CPU_ONLY:
+            return functools.partial(through_the_cpu, self.full_name)
+        return self._of("triton")
 
     def _of(self, backend: str) -> Function:
         module = importlib.import_module(f"core.kernels.{backend}.{self.family}")
@@ -134,9 +145,13 @@ class Call(NamedTuple):
     result: Any
 
     @property
+    def full_name(self) -> str:
+        return f"{self.family}.{self.name}"
+
+    @property
     def key(self) -> Any:
         """The random key that the kernel was given, None where it takes none."""
-        signature = inspect.signature(KERNELS[f"{self.family}.{self.name}"].contract)
+        signature = inspect.signature(KERNELS[self.full_name].contract)
         return signature.bind(*self.args, **self.kwargs).arguments.get("key")
 
 
@@ -260,23 +275,18 @@ def _on_device(index: int, function: Function, *args: Any, **kwargs: Any) -> Any
         return function(*args, **kwargs)
 
 
-def _through_the_cpu(kernel: Kernel) -> Function:
-    """The kernel of a family without Triton kernels for GPU tensors; warns once."""
-    warned = False
-
-    def run(*args: Any, **kwargs: Any) -> Any:
-        nonlocal warned
-        device = next(a.device for a in args if isinstance(a, Tensor))
-        if device.type != "cpu" and not warned:
-            warned = True
-            warnings.warn(
-                f"{kernel.name} runs on the CPU, for core.kernels.{kernel.family} has no GPU kernel for it; keep such "
-                "arrays on mx.cpu() to save the copies and this warning",
-                stacklevel=2,
-            )
-        result = kernel.cpu(*(a.cpu() if isinstance(a, Tensor) else a for a in args), **kwargs)
-        if isinstance(result, Tensor):
-            return result.to(device)
-        return tuple(r.to(device) for r in result)
-
-    return run
+def through_the_cpu(name: str, *args: Any, **kwargs: Any) -> Any:
+    """What a kernel, "family.name", computes of tensors on a GPU that Triton does not serve; warns once."""
+    importlib.import_module(f"core.kernels.contracts.{name.partition('.')[0]}")
+    found, device = KERNELS[name], next(a.device for a in args if isinstance(a, Tensor))
+    if device.type != "cpu" and not found.warned:
+        found.warned = True
+        warnings.warn(
+            f"{found.name} runs on the CPU, for core.kernels.{found.family} has no GPU kernel for it, or none for "
+            "matrices of these shapes; keep such arrays on mx.cpu() to save the copies and this warning",
+            stacklevel=2,
+        )
+    result = found.cpu(*(a.cpu() if isinstance(a, Tensor) else a for a in args), **kwargs)
+    if isinstance(result, Tensor):
+        return result.to(device)
+    return tuple(r.to(device) for r in result)

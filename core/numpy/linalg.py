@@ -108,7 +108,8 @@ def svd(a):
 def eigh(a, UPLO="L", *, upper=None):
     """Eigenvalues in ascending order and eigenvectors (columns) of symmetric matrices.
 
-    The lower triangle is read, or with UPLO="U", in words of the array API with `upper`, the upper one.
+    The lower triangle is read, or with UPLO="U", in words of the array API with `upper`, the upper one. The largest
+    component of each eigenvector is positive, which NumPy leaves to LAPACK.
     """
     a = _with_fractions(a)
     _square("eigh", a)

@@ -42,6 +42,7 @@ BARS = {
     "attention": Bar("torch", 0.95),
     "lstm": Bar("torch", 0.8),
     "detection": Bar("torch", 1.0),
+    "linear algebra": Bar("torch", 1.0),
     "deterministic": Bar("torch", 1 / 1.2),
 }
 

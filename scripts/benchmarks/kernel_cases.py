@@ -14,6 +14,7 @@ from core.kernels import formula as fx
 from core.kernels import shape
 from core.kernels.row_program import Result, RowProgram
 from scripts.benchmarks.kernel_case import BYTES, Case, Lab, table
+from scripts.benchmarks.kernel_cases_linalg import linear_algebra
 from scripts.benchmarks.kernel_cases_places import detection, deterministic, embeddings
 
 aten = torch.ops.aten
@@ -23,7 +24,7 @@ def cases(lab: Lab) -> Iterator[Case]:
     """All of them; inputs are drawn when a case is run."""
     for family in (
         products, convolutions, depthwise, pointwise, rows, norms, softmaxes, dropouts, embeddings, reductions,
-        transposes, optimizers, attentions, recurrent, detection, deterministic,
+        transposes, optimizers, attentions, recurrent, detection, linear_algebra, deterministic,
     ):  # fmt: skip
         yield from family(lab)
 

@@ -1,7 +1,8 @@
 """Factorisations and triangular systems. Matrices are the last two axes, leading axes a batch; real floating types.
 
-All are computed on the CPU, also for tensors on a GPU, with a warning: they are sequential, and small wherever networks
-use them.
+On a GPU matrices of up to 64 rows and columns are computed in Triton, larger ones on the CPU with a warning, as are `pinv`,
+`svd`, `eig` and `lstsq` of any size. What raises an error for some values reads back whether it has to. Floors: the bytes
+of operands and results.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ def cholesky(a: Tensor, lower: bool) -> Tensor:
 
 @kernel
 def triangular_solve(a: Tensor, b: Tensor, lower: bool, transpose: bool, rightside: bool) -> Tensor:
-    """x with op(a) x = b, or x op(a) = b with `rightside`; only the named triangle of `a` is read."""
+    """x with op(a) x = b, or x op(a) = b with `rightside`; only the named triangle of `a` is read.
+
+    Zeros on its diagonal give infinities and NaN.
+    """
     return empty((*broadcast([a.shape[:-2], b.shape[:-2]]), *b.shape[-2:]), b.dtype)
 
 
 @kernel
 def inverse(a: Tensor) -> Tensor:
-    """The inverse of each matrix."""
+    """The inverse of each matrix. RuntimeError where one is singular."""
     return empty(a.shape, a.dtype)
 
 
@@ -40,7 +44,7 @@ def pinv(a: Tensor, cutoff: Tensor) -> Tensor:
 
 @kernel
 def solve(a: Tensor, b: Tensor) -> Tensor:
-    """x with a x = b."""
+    """x with a x = b. RuntimeError where `a` is singular."""
     if b.dim() == 1 or (b.dim() == a.dim() - 1 and b.shape == a.shape[:-1]):  # vectors
         return empty((*broadcast([a.shape[:-2], b.shape[:-1]]), b.shape[-1]), b.dtype)
     return empty((*broadcast([a.shape[:-2], b.shape[:-2]]), *b.shape[-2:]), b.dtype)
@@ -48,19 +52,19 @@ def solve(a: Tensor, b: Tensor) -> Tensor:
 
 @kernel
 def det(a: Tensor) -> Tensor:
-    """The determinant of each matrix."""
+    """The determinant of each matrix; 0 where it is singular."""
     return empty(a.shape[:-2], a.dtype)
 
 
 @kernel
 def slogdet(a: Tensor) -> tuple[Tensor, Tensor]:
-    """Sign and logarithm of the size of each determinant."""
+    """Sign and logarithm of the size of each determinant; 0 and minus infinity where it is singular."""
     return empty(a.shape[:-2], a.dtype), empty(a.shape[:-2], a.dtype)
 
 
 @kernel
 def qr(a: Tensor, complete: bool = False) -> tuple[Tensor, Tensor]:
-    """Orthogonal Q and upper triangular R with a = Q R."""
+    """Orthogonal Q and upper triangular R with a = Q R, signs as LAPACK leaves them."""
     *batch, m, n = a.shape
     k = m if complete else min(m, n)
     return empty((*batch, m, k), a.dtype), empty((*batch, k, n), a.dtype)
@@ -75,13 +79,20 @@ def lq(a: Tensor) -> tuple[Tensor, Tensor]:
 
 @kernel
 def eigh(a: Tensor) -> tuple[Tensor, Tensor]:
-    """Eigenvalues in ascending order and eigenvectors (columns) of symmetric matrices; the lower triangle is read."""
+    """Eigenvalues in ascending order and eigenvectors (columns) of symmetric matrices; the lower triangle is read.
+
+    The largest component of each eigenvector is positive. Where an element is NaN or infinite there is NaN, or, from LAPACK
+    for some matrices, RuntimeError.
+    """
     return empty(a.shape[:-1], a.dtype), empty(a.shape, a.dtype)
 
 
 @kernel
 def syevd(a: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows of eigenvectors, the largest component of each positive, and eigenvalues in ascending order."""
+    """Rows of eigenvectors, the largest component of each positive, and eigenvalues in ascending order.
+
+    Where an element is NaN or infinite, as in `eigh`.
+    """
     return empty(a.shape, a.dtype), empty(a.shape[:-1], a.dtype)
 
 

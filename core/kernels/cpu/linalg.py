@@ -50,14 +50,15 @@ def lq(a: Tensor) -> tuple[Tensor, Tensor]:
 
 def eigh(a: Tensor) -> tuple[Tensor, Tensor]:
     values, vectors = torch.linalg.eigh(a)
-    return values, vectors
+    if not vectors.numel():
+        return values, vectors
+    largest = vectors.gather(-2, vectors.abs().argmax(-2, keepdim=True))
+    return values, vectors * torch.where(largest < 0, -1.0, 1.0).to(a.dtype)
 
 
 def syevd(a: Tensor) -> tuple[Tensor, Tensor]:
-    values, vectors = torch.linalg.eigh(a)
-    rows = vectors.transpose(-2, -1)
-    largest = rows.gather(-1, rows.abs().argmax(-1, keepdim=True))
-    return (rows * torch.where(largest < 0, -1.0, 1.0).to(a.dtype)).contiguous(), values
+    values, vectors = eigh(a)
+    return vectors.transpose(-2, -1).contiguous(), values
 
 
 def svd(a: Tensor) -> tuple[Tensor, Tensor, Tensor]:

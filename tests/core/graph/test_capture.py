@@ -306,7 +306,9 @@ def test_what_may_be_captured(monkeypatch):
     flip = obstacle(*on_gpu_of(mx.nd.image.random_flip_left_right, monkeypatch, 2, 2, 3))
     assert flip == "_image_random_flip_left_right computes with its random key in Python"
     potrf = obstacle(*on_gpu_of(mx.nd.linalg.potrf, monkeypatch, 2, 2))
-    assert potrf == "_linalg_potrf computes cholesky on the CPU"
+    assert potrf == "_linalg_potrf reads a value back in cholesky"
+    assert obstacle(*on_gpu_of(mx.np.linalg.svd, monkeypatch, 2, 2)) == "_npi_svd computes svd on the CPU"
+    assert not obstacle(*on_gpu_of(mx.nd.linalg.det, monkeypatch, 2, 2))
 
 
 def on_gpu_of(function, monkeypatch, *shape):

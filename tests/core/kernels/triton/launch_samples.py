@@ -142,10 +142,10 @@ class Replays(Calls):
     def __init__(self, gpu: FakeGpu):
         super().__init__(gpu)
         self.within, self.replayed, self.launched = False, set(), set()
-        for family in set(kernels.FAMILIES) - set(kernels.ON_CPU_ONLY):
+        for family in kernels.FAMILIES:
             importlib.import_module(f"core.kernels.contracts.{family}")
         for name, kernel in KERNELS.items():
-            if kernel.family not in kernels.ON_CPU_ONLY:
+            if name not in kernels.ON_CPU_ONLY:
                 module = importlib.import_module(f"core.kernels.triton.{kernel.family}")
                 checked = self.checked(name, getattr(module, kernel.name), inspect.signature(kernel.contract))
                 setattr(module, kernel.name, checked)

@@ -21,7 +21,8 @@ from tests.support.once import NAMES, OWN, applied, filled
 
 # Copies of parts, to places, and between devices: `core.kernels.shape`, which both backends share, and `core.storage`.
 REARRANGED = {"_to_copy"}
-EXCEPTED = {importlib.import_module(f"core.kernels.cpu.{room}").__file__ for room in kernels.ON_CPU_ONLY}
+ON_CPU_ONLY = {name.partition(".")[0] for name in kernels.ON_CPU_ONLY}  # families
+EXCEPTED = {importlib.import_module(f"core.kernels.cpu.{family}").__file__ for family in ON_CPU_ONLY}
 _PART = "part of another operator's gradient, which is recorded: "
 _GRAPH = "a node of graphs that runs subgraphs of other operators"
 _EMPTY = "makes an array from nothing: tests/core/kernels/triton/test_fills.py"
@@ -64,7 +65,7 @@ def test_torch_only_moves_memory_and_the_backends_agree(name):
 
 
 class Watcher(Recorder):
-    """Leaves out what the rooms do that have no Triton kernels by decree."""
+    """Leaves out what the CPU's functions do for kernels that Triton has not by decree."""
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         frame = sys._getframe()
