@@ -12,12 +12,14 @@ of single pixels takes with 100 more of them, a hundredth of it, their kernels o
 
     python scripts/benchmarks/engines.py
     python scripts/benchmarks/engines.py --only 'MobileNet 1.0' --rounds 5
+    python scripts/benchmarks/engines.py --only 'BERT' --rounds 5 --keep  # beside the rows of the call before
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import os
 import re
 import sys
@@ -28,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from scripts.benchmarks.contenders import Contender, serve, take_turns
 from scripts.benchmarks.networks import medians
+from scripts.common import environment
 
 OURS, BFLOAT16, INT8 = "ours", "ours, bfloat16", "ours, int8"
 OPENVINO, OPENVINO16, OPENVINO8 = "OpenVINO", "OpenVINO, bfloat16", "OpenVINO, int8"
@@ -54,6 +57,7 @@ def main(argv: list[str] | None = None) -> list[dict]:
     parser.add_argument("--only", default="", metavar="REGEX", help="cases such as 'DenseNet-121, batch 1'")
     parser.add_argument("--rounds", type=int, default=10, help="turns of each contender (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=2, help="threads of each contender (default: %(default)s)")
+    parser.add_argument("--keep", action="store_true", help="keep the log's rows of other cases, made of this commit")
     parser.add_argument("--small", action="store_true", help="small inputs and a small BERT, to see that it runs")
     logs = Path(__file__).resolve().parents[2] / "logs"
     parser.add_argument("--logs", type=Path, default=logs, help="folder for the log and the JSON (default: logs)")
@@ -68,9 +72,31 @@ def main(argv: list[str] | None = None) -> list[dict]:
     names = [name for name in (*CASES, NODE) if re.search(args.only, name)]
     if not names:
         parser.error(f"--only {args.only} fits none of: {'; '.join((*CASES, NODE))}")
-    rows = [row for name in names for row in (node(args) if name == NODE else compare(name, args))]
-    report("engines", f"predictions beside engines, {args.threads} threads, medians", rows, args.logs)
+    rows = kept(names, args) if args.keep else []
+    rows += [row for name in names for row in (node(args) if name == NODE else compare(name, args))]
+    rows.sort(key=lambda row: (*CASES, NODE).index(row["network"]))
+    title = f"predictions beside engines, {args.threads} threads, medians"
+    report("engines", title, rows, args.logs, how=how(args))
     return rows
+
+
+def how(args: argparse.Namespace) -> dict:
+    """What rows must have in common to stand in one log, besides commit, versions and machine."""
+    return {"rounds": args.rounds, "threads": args.threads, "small": args.small}
+
+
+def kept(names: list[str], args: argparse.Namespace) -> list[dict]:
+    """The rows of other cases in the log that is there; none where that was made of something else, or otherwise."""
+    path = args.logs / "benchmarks" / "engines.json"
+    if not path.exists():
+        return []
+    facts = json.loads(path.read_text())
+    now = {"commit": environment.commit(), "versions": environment.versions(), "device": environment.device()}
+    others = [key for key, value in {**now, "how": how(args)}.items() if facts.get(key) != value]
+    if others:
+        print(f"no rows are kept: {path} has another {' and '.join(others)}")
+        return []
+    return [row for row in facts["rows"] if row["network"] not in names]
 
 
 def compare(case: str, args: argparse.Namespace) -> list[dict]:
