@@ -38,7 +38,10 @@ def _following(walk: Walk) -> dict[Node, Node]:
         before = node.inputs[0].source if node.inputs else None
         if before is None or not (_joins(node) and _joins(before)):
             continue
-        alike = _axis(before) == _axis(node) and len({len(v.shape) for v in (*before.inputs, *node.inputs)}) == 1
+        alike = (
+            axis_joined(before) == axis_joined(node)
+            and len({len(v.shape) for v in (*before.inputs, *node.inputs)}) == 1
+        )
         alone = node.inputs.count(node.inputs[0]) == 1 and fixed.isdisjoint((node.inputs[0], *node.outputs))
         if alike and alone:
             found.setdefault(before, node)
@@ -50,25 +53,27 @@ def _beginning(node: Node, following: dict[Node, Node]) -> Node:
     while last in following:
         last = following[last]
     room = _length(last) - _length(node)
-    return apply(F._plan_roomy_concat, node.inputs, {"dim": _axis(node), "room": room}, node.inputs[0])
+    return apply(F._plan_roomy_concat, node.inputs, {"dim": axis_joined(node), "room": room}, node.inputs[0])
 
 
 def _growing(node: Node) -> Node:
-    return apply(F._plan_grown_concat, node.inputs, {"dim": _axis(node)}, node.inputs[0])
+    return apply(F._plan_grown_concat, node.inputs, {"dim": axis_joined(node)}, node.inputs[0])
+
+
+def axis_joined(node: Node) -> int | None:
+    """The axis along which the inputs of a concatenation lie one behind the other; None of other nodes."""
+    axis = None if node.op.joins is None else node.attrs[node.op.joins]
+    return None if axis is None else axis % len(node.outputs[0].shape)
 
 
 def _joins(node: Node) -> bool:
-    if node.op.joins is None or node.attrs[node.op.joins] is None:
-        return False
-    return not (node.early or on_gpu(node) or is_symbolic(_length(node)))
-
-
-def _axis(node: Node) -> int:
-    return node.attrs[node.op.joins] % len(node.outputs[0].shape)
+    return axis_joined(node) is not None and not (node.early or on_gpu(node) or is_symbolic(_length(node)))
 
 
 def _length(node: Node) -> int:
-    return node.outputs[0].shape[_axis(node)]
+    axis = axis_joined(node)
+    assert axis is not None
+    return node.outputs[0].shape[axis]
 
 
 joins = Rule("joins", lambda node: node.op.joins is not None, _in_one_memory, if_=predicts)

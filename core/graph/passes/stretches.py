@@ -10,6 +10,7 @@ from typing import Any
 
 from core import kernels, storage
 from core.graph.ir import HELD, Graph, Node, Value, apply
+from core.graph.passes.joins import axis_joined
 from core.graph.rewrite import Walk, predicts
 from core.ops.registry import F
 
@@ -85,12 +86,21 @@ class _Stretch:
         if node.op.identity and not called:
             known = self._known.get(node.inputs[0])
             return None if known is None else self._recorder.cast(known, result.dtype)
+        values = {id(v.meta): v for v in node.reads()}
+        if (axis := axis_joined(node)) is not None:
+            parts = [self._described(x, values) for x in tensors]
+            return self._recorder.concat(parts, axis, shape, self._goes_on(node, axis))
         if len(called) != 1 or _first(called[0].result) is not _first(result):
             return None
-        values = {id(v.meta): v for v in node.reads()}
         family, name, args, kwargs, _ = called[0]
         args, kwargs = self._described(args, values), {key: self._described(a, values) for key, a in kwargs.items()}
-        return self._recorder.take(f"{family}.{name}", args, kwargs, shape, self._overwrites(node, k))
+        alone = self._walk.counts[node.inputs[0]] == 1
+        return self._recorder.take(f"{family}.{name}", args, kwargs, shape, self._overwrites(node, k), alone)
+
+    def _goes_on(self, node: Node, axis: int) -> bool:
+        """Whether another concatenation goes on from this one."""
+        value = node.outputs[0]
+        return any(axis_joined(r) == axis and r.inputs[0] is value for r in self._walk.readers.get(value, []))
 
     def _described(self, argument: Any, values: dict[int, Value]) -> Any:
         """The recorder's word for an argument of a kernel."""

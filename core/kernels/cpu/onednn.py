@@ -41,10 +41,13 @@ _ELTWISE = {
     "gelu": (0x31, 0.0, 0.0),
     "hard_swish": (0x34, 1 / 6, 0.5),
 }
+ACTIVATIONS = frozenset(_ELTWISE)
 _STATUSES = (
     "success", "out of memory", "invalid arguments", "unimplemented", "last implementation reached", "runtime error",
     "not required",
 )  # fmt: skip
+BLOCK = 16
+_ANY, _BLOCKED = 1, 78  # formats: nChw16c
 _SOFTMAX, _LINEAR = 0x30000, 0x26
 _SCALED = ctypes.c_uint(2 | 4)  # flags of a normalisation with a scale and a shift
 _PREDICTION, _IMPLEMENTATION = 96, 8  # kind of propagation; query of an implementation's name
@@ -112,12 +115,15 @@ class Handle:
 
 
 class Layout(Handle):
-    """How a tensor lies in memory: by its strides, or (None) as a primitive likes it best."""
+    """How a tensor lies in memory: by its strides, or (None) as a primitive likes it best; blocked: BLOCK channels side by
+    side, of an image.
+    """
 
-    def __init__(self, shape: Sequence[int], strides: Sequence[int] | None, dtype: torch.dtype):
+    def __init__(self, shape: Sequence[int], strides: Sequence[int] | None, dtype: torch.dtype, blocked: bool = False):
         how = (ctypes.c_int(len(shape)), _numbers(shape), ctypes.c_int(TYPES[dtype]))
-        if strides is None:
-            super().__init__("memory_desc", "memory_desc_create_with_tag", *how, ctypes.c_int(1))
+        if blocked or strides is None:
+            tag = _BLOCKED if blocked else _ANY
+            super().__init__("memory_desc", "memory_desc_create_with_tag", *how, ctypes.c_int(tag))
         else:
             super().__init__("memory_desc", "memory_desc_create_with_strides", *how, _numbers(strides))
 

@@ -35,19 +35,37 @@ _ALIGNED = 64  # bytes: where values begin in an arena
 class Data:
     """A value that primitives read or make. tensor: one that lies as it does, without memory; key: whose it is, of what
     comes from outside, and taken: what becomes of that before an execution; memory: the value in whose memory it lies,
-    itself where that is its own.
+    itself where that is its own; blocked: an image's channels lie in blocks, so that some of them are a piece of memory.
     """
 
     def __init__(
         self, tensor: Tensor, key: Hashable = None, memory: Data | None = None,
-        taken: Callable[[Tensor], Tensor] | None = None,
+        taken: Callable[[Tensor], Tensor] | None = None, blocked: bool = False,
     ):  # fmt: skip
-        self.tensor, self.key, self.taken = tensor, key, taken or _channels_last
+        self.tensor, self.key, self.taken, self.blocked = tensor, key, taken or _channels_last, blocked
         self._derived: dict[Hashable, Data] = {}
         self.shape, self.dtype = tuple(tensor.shape), tensor.dtype
-        self.memory = self if memory is None else memory.memory
         self.nbytes = tensor.nbytes
-        self.offset = tensor.storage_offset() * tensor.itemsize  # bytes of that memory before its first element
+        self._within, self._shift = memory, 0
+
+    @property
+    def memory(self) -> Data:
+        """The value in whose memory this one lies."""
+        return self if self._within is None else self._within.memory
+
+    @property
+    def offset(self) -> int:
+        """Bytes of that memory before the first element."""
+        return self.tensor.storage_offset() * self.tensor.itemsize + self._shifted
+
+    @property
+    def _shifted(self) -> int:
+        return self._shift + (0 if self._within is None else self._within._shifted)
+
+    def place(self, memory: Data, offset: int) -> None:
+        """Lets it lie in the memory of another value, which becomes as large as that takes."""
+        self._within, self._shift = memory, offset
+        memory.nbytes = max(memory.nbytes, offset + self.nbytes)
 
     def derived(self, function: Callable[..., Tensor], *how: int) -> Data:
         """`function(tensor, *how)` of a value from outside."""
@@ -58,6 +76,9 @@ class Data:
 
     def layout(self, *shape: int, dtype: torch.dtype | None = None) -> Layout:
         """How it lies; `shape` and `dtype` instead of its own, for the same elements in the same order."""
+        if self.blocked:
+            _need(shape in ((), self.shape))
+            return Layout(self.shape, None, dtype or self.dtype, blocked=True)
         if not shape:
             return Layout(self.shape, self.tensor.stride(), dtype or self.dtype)
         try:
@@ -84,13 +105,13 @@ class Parameter:
 class Packed:
     """Brings a weight into the layout of a primitive: an opaque vector of bytes."""
 
-    def __init__(self, layout: Layout, groups: int):
-        self.layout, self.groups = layout, groups
+    def __init__(self, layout: Layout, shape: Ints):
+        self.layout, self.shape = layout, shape
 
     def __call__(self, w: Tensor) -> Tensor:
         if w.is_meta:
             return torch.empty(self.layout.nbytes, dtype=torch.uint8, device="meta")
-        return onednn.reorder(w.reshape(_by_groups(tuple(w.shape), self.groups)), self.layout)
+        return onednn.reorder(w.reshape(self.shape), self.layout)
 
 
 Given = tuple[int, Layout, Data | Parameter]
@@ -98,11 +119,14 @@ Given = tuple[int, Layout, Data | Parameter]
 
 @dataclass(eq=False)
 class Call:
-    """A primitive, and its arguments: which, in what layout, whose. title: for people."""
+    """A primitive, and its arguments: which, in what layout, whose. title: for people; ended: the same call with an
+    activation behind it, where it takes one.
+    """
 
     title: str
     primitive: Primitive
     arguments: list[Given]
+    ended: Callable[[str], Call] | None = None
 
 
 class Recorder:
@@ -113,13 +137,15 @@ class Recorder:
         self.work = 0
 
     def take(
-        self, kernel: str, args: Sequence[Any], kwargs: dict[str, Any], shape: Ints, overwrite: bool
+        self, kernel: str, args: Sequence[Any], kwargs: dict[str, Any], shape: Ints, overwrite: bool, alone: bool
     ) -> Data | None:
         """What the call of a kernel gives, which has this shape; None where the call is not taken. overwrite: whether
-        that may lie in the memory of what a kernel can `overwrite`.
+        that may lie in the memory of what a kernel can `overwrite`; alone: whether nobody else reads its first operand.
         """
         if kernel not in TAKEN:
             return None
+        if alone and (ended := self._ended(kernel, args)) is not None:
+            return ended
         given = inspect.signature(TAKEN[kernel]).bind(shape, *args, **kwargs).arguments
         if overwrite:
             given["overwrite"] = True
@@ -141,7 +167,7 @@ class Recorder:
 
     def view(self, x: Data, function: Callable[[Tensor], Tensor]) -> Data | None:
         """The elements of what a call made as `function` shows them; None where they do not lie so that it can."""
-        if x.memory.key is not None:
+        if x.memory.key is not None or x.blocked:
             return None
         try:
             return Data(function(x.tensor), memory=x)
@@ -156,9 +182,46 @@ class Recorder:
         self.calls.append(_copied("cast", x, made, dtype))
         return made
 
+    def _ended(self, kernel: str, args: Sequence[Any]) -> Data | None:
+        """The result of the last call, of which an activation is taken, with that behind it."""
+        if kernel != "pointwise.pointwise" or not self.calls or (again := self.calls[-1].ended) is None:
+            return None
+        formula, operands, *_ = args
+        made = self.calls[-1].arguments[-1][2]
+        if formula.name not in onednn.ACTIVATIONS or len(operands) != 1 or operands[0] is not made:
+            return None
+        self.calls[-1] = again(formula.name)
+        return operands[0]
+
+    def concat(self, parts: Sequence[Data], axis: int, shape: Ints, chain: bool) -> Data | None:
+        """The channels of one image one behind the other: where calls made them they are made there, in blocks. chain:
+        whether other concatenations go on from this one; None unless they do, or it goes on from another.
+        """
+        blocks = axis == 1 and len(shape) == 4 and shape[0] == 1
+        if not blocks or any(p.dtype is not torch.float32 or p.shape[1] % onednn.BLOCK for p in parts):
+            return None
+        first, *rest = parts
+        if first.blocked and not first.offset and first.nbytes == first.memory.nbytes:
+            whole = first.memory
+        elif chain:
+            whole, rest = _data((1, 0, *shape[2:]), first.dtype, blocked=True), list(parts)
+        else:
+            return None
+        for part in rest:
+            if not part.blocked or part.memory is not part:
+                source, part = part, _data(part.shape, part.dtype, blocked=True)
+                self.calls.append(_copied("copy", source, part, part.dtype))
+            part.place(whole, whole.nbytes)
+        return Data(_empty(shape, first.dtype, "meta"), memory=whole, blocked=True)
+
     def program(self, results: Sequence[Data]) -> Program:
         """The program that gives these results."""
-        return Program(self.calls, results)
+        found = []
+        for result in results:
+            found.append(_data(result.shape, result.dtype) if result.blocked else result)
+            if result.blocked:
+                self.calls.append(_copied("copy", result, found[-1], result.dtype))
+        return Program(self.calls, found)
 
 
 def recorder() -> Recorder | None:
@@ -324,11 +387,14 @@ def pointwise(
     """Sums and products of two values that calls made, as by squeeze-and-excitation (Hu et al., 2018)."""
     if formula.name in ("codes", "scaled_codes"):
         return codes(shape, attrs, dtype, *operands)
+    if formula.name == "scaled":
+        return scaled(shape, *operands)
     root = formula.root
     _need(root.op in onednn.BINARY and {a.op for a in root.args if isinstance(a, Expr)} == {"input"} and not attrs)
     _need(len(operands) == 2 and all(isinstance(a, Data) and a.memory.key is None for a in operands))
     x, other = sorted(operands, key=lambda a: a.shape != shape)
     _need(x.shape == shape and len(other.shape) == len(shape) and x.dtype is other.dtype is dtype)
+    _need(not x.blocked and not other.blocked)
     made = _data(shape, dtype)
     primitive = onednn.binary(root.op, x.layout(), other.layout(), made.layout())
     arguments = [
@@ -337,6 +403,29 @@ def pointwise(
         (onednn.DESTINATION, made.layout(), made),
     ]
     return [Call(root.op, primitive, arguments)], made, 0
+
+
+def scaled(shape: Ints, x: Data, scale: Parameter, shift: Parameter) -> Taken:
+    """x * scale + shift of channels in blocks, as a convolution of each by itself."""
+    _need(isinstance(x, Data) and x.blocked and isinstance(scale, Parameter) and isinstance(shift, Parameter))
+    channels = shape[1]
+    _need(scale.tensor.dtype is shift.tensor.dtype is x.dtype and x.shape == shape)
+    _need(scale.tensor.numel() == shift.tensor.numel() == channels and scale.tensor.dim() == 3)
+    made, by_itself = _data(shape, x.dtype, blocked=True), (channels, 1, 1, 1, 1)
+    vector, weight = Layout((channels,), (1,), x.dtype), Layout(by_itself, None, x.dtype)
+
+    def call(activation: str | None) -> Call:
+        how = (1, 1), (1, 1), (0, 0), onednn.attributes(activation)
+        primitive = onednn.convolution(x.layout(), weight, vector, made.layout(), *how)
+        chosen = primitive.chosen(onednn.WEIGHTS)
+        packed = Parameter(scale.key, scale.tensor, Packed(chosen, by_itself))
+        arguments = [
+            (onednn.SOURCE, x.layout(), x), (onednn.WEIGHTS, chosen, packed), (onednn.BIAS, vector, shift),
+            (onednn.DESTINATION, made.layout(), made),
+        ]  # fmt: skip
+        return Call("scaled", primitive, arguments, None if activation else call)
+
+    return [call(None)], made, 0
 
 
 def requantized_conv(
@@ -463,9 +552,11 @@ def _ended(
 ) -> tuple[Data, onednn.Handle, list[Given]]:
     """The result of a product, how it ends, and the argument for what is added to it from other memory."""
     _need(x.dtype in onednn.FLOATS and math.prod(x.shape) * math.prod(shape) > 0)
+    blocked = x.blocked and not shape[1] % onednn.BLOCK
     if residual is None:
-        return _data(shape, x.dtype), onednn.attributes(activation), []
+        return _data(shape, x.dtype, blocked=blocked), onednn.attributes(activation), []
     _need(isinstance(residual, Data) and residual.dtype is x.dtype and residual.shape == shape)
+    _need(not blocked and not residual.blocked)
     if overwrite and residual.memory.key is None and residual.memory is not x.memory:
         return Data(residual.tensor, memory=residual), onednn.attributes(activation, in_place=True), []
     lies = residual.layout(*as_shape)
@@ -477,7 +568,7 @@ def _product(
     target: Layout, made: Data, added: Sequence[Given] = (), scale: Parameter | None = None,
 ) -> Taken:  # fmt: skip
     chosen = primitive.chosen(onednn.WEIGHTS)
-    packed = Parameter(w.key, w.tensor, Packed(chosen, groups))
+    packed = Parameter(w.key, w.tensor, Packed(chosen, _by_groups(tuple(w.tensor.shape), groups)))
     arguments = [(onednn.SOURCE, source, x), (onednn.WEIGHTS, chosen, packed), (onednn.DESTINATION, target, made)]
     if b is not None:
         arguments.append((onednn.BIAS, _vector(b), b))
@@ -488,8 +579,9 @@ def _product(
 
 def _pooled(kernel: str, shape: Ints, x: Data, window: Ints, stride: Ints, pad: Pads, **how: bool) -> Taken:
     _need(isinstance(x, Data) and len(x.shape) in CHANNELS_LAST and x.dtype in onednn.TYPES)
-    made = _data(shape, x.dtype)
-    target = made.layout(*shape, *(1,) * (len(x.shape) - len(shape)))
+    whole = *shape, *(1,) * (len(x.shape) - len(shape))
+    made = _data(shape, x.dtype, blocked=x.blocked and math.prod(whole[2:]) > 1)
+    target = Layout(whole, None, x.dtype, blocked=True) if x.blocked else made.layout(*whole)
     primitive = onednn.pooling(x.layout(), target, window, stride, pad, **how)
     arguments = [(onednn.SOURCE, x.layout(), x), (onednn.DESTINATION, target, made)]
     return [Call(kernel, primitive, arguments)], made, 0
@@ -555,9 +647,9 @@ def _empty(shape: Ints, dtype: torch.dtype, device: str) -> Tensor:
     return torch.empty_strided(shape, strides(shape), dtype=dtype, device=device)
 
 
-def _data(shape: Ints, dtype: torch.dtype, key: Hashable = None) -> Data:
+def _data(shape: Ints, dtype: torch.dtype, key: Hashable = None, blocked: bool = False) -> Data:
     """A value in memory of its own."""
-    return Data(_empty(shape, dtype, "meta"), key)
+    return Data(_empty(shape, dtype, "meta"), key, blocked=blocked)
 
 
 def _rounded(nbytes: int) -> int:

@@ -220,6 +220,58 @@ def test_what_reads_nothing_of_a_stretch_runs_before_it():
     check(Block(function, w=(16, 16)), "oneDNN: 2 linear", array(4, 16), array(4, 3))
 
 
+def dense_block(F, x, layers):
+    """A dense block (Huang et al., 2017), of 16 channels more for each layer, and what was joined."""
+    joined, parts = x, []
+    for k in range(len(layers) // 3):
+        scale, shift, weight = layers[3 * k : 3 * k + 3]
+        y = F.relu(F._scaled(joined, scale, shift))
+        parts.append(F.Convolution(y, weight, no_bias=True, kernel=(3, 3), pad=(1, 1), num_filter=16))
+        joined = F.concat(joined, parts[-1], dim=1)
+    return joined, parts
+
+
+def dense_shapes(first, count):
+    """Of the layers' parameters, by name."""
+    found = {}
+    for k in range(count):
+        channels = first + 16 * k
+        found |= {f"p{k}a": (channels, 1, 1), f"p{k}b": (channels, 1, 1), f"p{k}c": (16, channels, 3, 3)}
+    return found
+
+
+@pytest.mark.parametrize("pool", ["avg", "max"])
+def test_dense_blocks_of_one_image_lie_in_blocks_and_are_made_where_they_lie(pool):
+    def function(F, x, stem, out, **layers):
+        y = F.Convolution(x, stem, no_bias=True, kernel=(3, 3), num_filter=32)
+        y, _ = dense_block(F, y, list(layers.values()))
+        y = F.Pooling(y, kernel=(2, 2), stride=(2, 2), pool_type=pool)
+        return F.FullyConnected(F.mean(y, axis=(2, 3)), out, no_bias=True, num_hidden=8)
+
+    net = Block(function, stem=(32, 3, 3, 3), out=(8, 80), **dense_shapes(32, 3))
+    taken = f"oneDNN: conv; oneDNN: 3 conv, 2 copy, 2 scaled, {pool}_pool, mean, linear"
+    check(net, taken, array(1, 3, 13, 13), tolerance=3e-5)
+    assert "scaled" not in program_of(net, array(2, 3, 13, 13))
+
+
+def test_parts_of_dense_blocks_that_are_read_elsewhere():
+    def function(F, x, out, wide, **layers):
+        y, parts = dense_block(F, x, list(layers.values()))
+        normal = F._scaled(y, wide, wide)
+        again = F.Convolution(normal, out, no_bias=True, kernel=(1, 1), num_filter=8)
+        return y, F.relu(y), normal, F.relu(normal), again, parts[0], F.sin(parts[1]), parts[2] + parts[1]
+
+    net = Block(function, out=(8, 64, 1, 1), wide=(64, 1, 1), **dense_shapes(16, 3))
+    net.initialize(mx.init.Uniform(0.5))
+    x = array(1, 16, 9, 9)
+    eager = [y.asnumpy() for y in net(x)]
+    net.hybridize(static_alloc=True, static_shape=True)
+    for _ in range(2):
+        for found, wanted in zip(net(x), eager, strict=True):
+            np.testing.assert_allclose(found.asnumpy(), wanted, rtol=3e-5, atol=3e-5)
+    assert "scaled" in program_of(net, x)
+
+
 def test_several_results_and_views_of_one():
     def function(F, x, w, v):
         y = F.Convolution(x, w, no_bias=True, kernel=(3, 3), num_filter=16)
