@@ -235,10 +235,11 @@ def collect(sym: Symbol, arg_params, aux_params, batches: Iterator[dict], collec
     """
     if ctx is not None and not isinstance(ctx, Context):
         raise ValueError(f"ranges are found on one context, given {ctx!r}")
-    executor, seen = None, 0
+    executor, seen, bound = None, 0, None
     for batch in batches:
-        if executor is None:
-            executor = _executor(sym, arg_params, aux_params, batch, ctx)
+        shapes = {name: array.shape for name, array in batch.items()}
+        if shapes != bound:  # the last batch may be smaller
+            executor, bound = _executor(sym, arg_params, aux_params, shapes, ctx), shapes
             executor.set_monitor_callback(collector.collect, monitor_all=True)
         executor.forward(is_train=False, **batch)
         seen += len(next(iter(batch.values())))
@@ -248,8 +249,8 @@ def collect(sym: Symbol, arg_params, aux_params, batches: Iterator[dict], collec
         raise ValueError("calib_data is empty: at least one batch is needed to find ranges")
 
 
-def _executor(sym: Symbol, arg_params, aux_params, batch: dict, ctx) -> Executor:
-    executor = sym.simple_bind(ctx or cpu(), grad_req="null", **{name: array.shape for name, array in batch.items()})
+def _executor(sym: Symbol, arg_params, aux_params, shapes: dict, ctx) -> Executor:
+    executor = sym.simple_bind(ctx or cpu(), grad_req="null", **shapes)
     executor.copy_params_from(arg_params, aux_params, allow_extra_params=True)
     return executor
 

@@ -1,8 +1,8 @@
 """The pass that quantizes the layers of a symbol to 8-bit integers (codes), and the calibrated ranges of the codes.
 
-A convolution is fused with the BatchNorm, the sum and the ReLU behind it, a fully connected layer with its ReLU;
-pooling, flattening and concatenation work on codes; everything else computes on float32. Softmax rounds as oneDNN's
-does, which decides between boxes whose scores are almost equal after quantization.
+A convolution is fused with the BatchNorm, the sum and the ReLU or ReLU6 behind it, a fully connected layer with its
+ReLU; pooling, flattening and concatenation work on codes; everything else computes on float32. Softmax rounds as
+oneDNN's does, which decides between boxes whose scores are almost equal after quantization.
 """
 
 from __future__ import annotations
@@ -139,7 +139,8 @@ class Quantizer:
 
     def _convolution(self, chain: list[Node]) -> None:
         conv, parts = chain[0], {part.op.on_codes.part: part for part in chain}
-        batch_norm, add, rectified = parts.get("normalization"), parts.get("sum"), "rectifier" in parts
+        batch_norm, add = parts.get("normalization"), parts.get("sum")
+        rectified = "rectifier" in parts or "limit" in parts
         data, *data_ends = self._as_codes(conv.inputs[0])
         inputs = [data, *(self._as_numbers(v) for v in conv.given[1:])]
         if batch_norm is not None:

@@ -261,7 +261,13 @@ def _clip_crossed(data: Expr, *, a_min: Float, a_max: Float) -> Expr:
     return where(data > a_max, a_max, where(data < a_min, a_min, data))
 
 
-@composite("clip", shape=FIRST, storage=KeepsZero(lambda attrs: attrs["a_min"] <= 0 <= attrs["a_max"]), unnamed=True)
+@composite(
+    "clip",
+    shape=FIRST,
+    storage=KeepsZero(lambda attrs: attrs["a_min"] <= 0 <= attrs["a_max"]),
+    unnamed=True,
+    on_codes=OnCodes(part="limit", when=lambda attrs: attrs["a_min"] == 0 < attrs["a_max"]),
+)
 def clip(data: Value, *, a_min: Float, a_max: Float) -> Value:
     """The data limited to [a_min, a_max]; the gradient passes at both bounds."""
     return (F._clip_crossed if a_min > a_max else F._clip)(data, a_min=a_min, a_max=a_max)

@@ -34,8 +34,8 @@ class OnCodes:
     """What a network on 8-bit codes has in an operator's place (`core.contrib.quantizer`).
 
     operator: the one that does the same on codes; of a layer with weights also what it takes behind it, in order, by the
-    parts that others are ("normalization", "sum", "rectifier"). gives: "codes", "numbers", or, for numbers from numbers,
-    "rounded". when: the attributes that it does so under.
+    parts that others are ("normalization", "sum", "rectifier", "limit"). gives: "codes", "numbers", or, for numbers from
+    numbers, "rounded". when: the attributes that it does so under.
     """
 
     operator: str = ""

@@ -153,7 +153,7 @@ def _to_channels_last(x: Any) -> Any:
 
 @composite(
     "Convolution", aliases=("convolution", "Convolution_v1"), shape=CONVOLUTION, when={"bias": ("no_bias", False)},
-    layer="weights", on_codes=OnCodes("_sg_mkldnn_conv", takes=("normalization", "sum", "rectifier")),
+    layer="weights", on_codes=OnCodes("_sg_mkldnn_conv", takes=("normalization", "sum", "rectifier", "limit")),
 )  # fmt: skip
 def convolution(
     data: Value, weight: Value, bias: Value | None = None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (),

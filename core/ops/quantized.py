@@ -372,12 +372,13 @@ def fused_conv(
     num_filter: Int, num_group: Int = 1, no_bias: Bool = False, layout: OptStr = None, eps: Float = 1e-3,
     fix_gamma: Bool = True, with_bn: Bool = False, with_act: Bool = False, with_sum: Bool = False,
     with_postsum_act: Bool = False, quantized: Bool = False, min_calib_range: OptFloat = None,
-    max_calib_range: OptFloat = None,
+    max_calib_range: OptFloat = None, a_max: OptFloat = None,
 ) -> Value | Sequence[Value]:  # fmt: skip
     """A convolution, BatchNorm, sum and rectifier as one, for inference: what MXNet's quantization makes of them.
 
     Weights and statistics are float32. Of codes and their range (`quantized`) it gives codes of the calibrated range,
-    or of that of the values, uint8 behind a rectifier, and that range; otherwise numbers of numbers.
+    or of that of the values, uint8 behind a rectifier, and that range; otherwise numbers of numbers. a_max: where the
+    rectifier ends.
     """
     if with_bn:
         exact = F.Cast(F.ones_like(gamma) if fix_gamma else gamma, dtype="float64")
@@ -390,8 +391,8 @@ def fused_conv(
             data, weight, bias, kernel=kernel, stride=stride, dilate=dilate, pad=pad, num_filter=num_filter,
             num_group=num_group, layout=layout, no_bias=bias is None,
         )  # fmt: skip
-        y = F.broadcast_add(F.relu(y) if with_act else y, addend) if with_sum else y
-        return F.relu(y) if rectified else y
+        y = F.broadcast_add(_rectified(y, a_max) if with_act else y, addend) if with_sum else y
+        return _rectified(y, a_max) if rectified else y
 
     by_channel = (1, -1) + (1,) * len(kernel)
     data_scale = _spread(_scale(_wide(data), _reach(data_min, data_max)), data)
@@ -411,17 +412,23 @@ def fused_conv(
         y = F.broadcast_div(y, scales * data_scale)
         if with_sum:
             y = F.broadcast_add(y, _meaning(addend, _reach(addend_min, addend_max)))
-        return F._contrib_quantize_v2(F.relu(y) if rectified else y, out_type=kind)
+        return F._contrib_quantize_v2(_rectified(y, a_max) if rectified else y, out_type=kind)
     low, high = (F.zeros_like(data_min) + end for end in (min_calib_range, max_calib_range))
     reach = np.float32(max(abs(min_calib_range), abs(max_calib_range)))
     scale = float(np.float32(WIDE[kind]) / reach) if reach else TOP
     scales, most = F.broadcast_div(scale / data_scale, scales), LIMITS[kind][1]
+    if a_max is not None:
+        most = min(most, float(np.rint(np.float32(a_max) * np.float32(scale))))
     sums: tuple[Value, ...] = ()
     if with_sum:
         meaning = scale / _scale(_wide(addend), _reach(addend_min, addend_max))
         sums = addend, _spread(meaning, addend)
         most = min(most, LIMITS[_kind(addend)][1])  # written over the addend, in its type
     return [_codes(y, kind, scales, *sums, most=most), low, high]
+
+
+def _rectified(y: Value, a_max: float | None) -> Value:
+    return F.relu(y) if a_max is None else F.clip(y, a_min=0.0, a_max=a_max)
 
 
 @takes(fused_conv)

@@ -1,9 +1,15 @@
-"""Every set of published weights in a folder, on the pictures that MXNet judged it on, beside what MXNet found.
+r"""Every set of published weights in a folder, on the pictures that MXNet judged it on, beside what MXNet found.
 
     python scripts/image_classification/validate_weights.py --weights-dir ../shared/weights --data-dir ../shared/data
 
 Beside NAME.params stands NAME.expected.npz: `pred` and `label` of each picture, the `logits` of the first ones, and
 `top5` where there are many classes. The table goes to `logs/image_classification/published_weights.log`.
+
+With --eight-bits a row tells, too, how many are right by the network on codes of eight bits, whose ranges are found on the
+first pictures, as `quantize_net_v2` does it for a program that is not told more:
+
+    python scripts/image_classification/validate_weights.py --weights-dir ../shared/weights --data-dir ../shared/data \
+        --eight-bits 160 --run published_weights_eight_bits
 """
 
 from __future__ import annotations
@@ -19,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import core as mx
 from core.files.numpy_files import read_npz
+from gluon.contrib.quantization import quantize_net_v2
 from gluoncv.model_zoo import CIFARBasicBlockV1, CIFARResNetV1, get_model
 from scripts.common.environment import checksums
 from scripts.common.flags import Parser
@@ -74,14 +81,13 @@ def compare(weights: Weights, file: Path, args: argparse.Namespace) -> dict:
     options = ["--model", weights.file, "--data-dir", str(args.data_dir / _folder(weights)), *weights.options]
     if args.samples:
         options += ["--samples", str(args.samples)]
-    labels, outputs = zip(*validate.answers(network(weights, file), validate.parse_args(options)), strict=True)
-    logits = np.concatenate([output.asnumpy() for output in outputs])
-    label = np.concatenate([part.asnumpy() for part in labels]).astype(int)
+    how, net = validate.parse_args(options), network(weights, file)
+    label, logits = answers(net, how)
     expected = answers_of_mxnet(file.with_name(f"{weights.file}.expected.npz"), "--relu6" in weights.options)
     count, predicted = len(label), logits.argmax(1)
     stored = min(count, len(expected["logits"]))
     five = np.argsort(-logits, axis=1)[:, :5]
-    return {
+    row = {
         "weights": weights.file + (" with ReLU6" if "--relu6" in weights.options else ""),
         "pictures": count,
         "right": int((predicted == label).sum()),
@@ -94,6 +100,24 @@ def compare(weights: Weights, file: Path, args: argparse.Namespace) -> dict:
         "logits apart": float(np.abs(logits[:stored] - expected["logits"][:stored]).max()),
         "of logits up to": float(np.abs(expected["logits"][:stored]).max()),
     }
+    if args.eight_bits:
+        right = int((answers(on_codes(net, how, args.calib_mode, args.eight_bits), how)[1].argmax(1) == label).sum())
+        row |= {"right, eight bits": right, "points lost": 100 * (row["right"] - right) / count}
+    return row
+
+
+def answers(net, how: argparse.Namespace) -> tuple[np.ndarray, np.ndarray]:
+    """The class of each picture, and what the network gives for it."""
+    labels, outputs = zip(*validate.answers(net, how), strict=True)
+    logits = np.concatenate([output.asnumpy() for output in outputs])
+    return np.concatenate([part.asnumpy() for part in labels]).astype(int), logits
+
+
+def on_codes(net, how: argparse.Namespace, mode: str, pictures: int):
+    """The network on codes of eight bits, with ranges of so many pictures."""
+    how.relu6 = False  # they are in their places by now
+    batches = (data for data, _ in validate.loader(how))
+    return quantize_net_v2(net, calib_mode=mode, calib_data=batches, num_calib_examples=pictures)
 
 
 def network(weights: Weights, file: Path):
@@ -120,6 +144,12 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--weights-dir", type=Path, required=True, help="folder of the weights and of MXNet's answers")
     parser.add_argument("--data-dir", type=Path, required=True, help="folder with cifar10 and imagenet_samples")
     parser.add_argument("--only", help="only weights whose name holds this")
+    parser.add_argument(
+        "--eight-bits", type=int, metavar="N", help="also on codes, with ranges of the first N pictures"
+    )
+    parser.add_argument(
+        "--calib-mode", choices=("naive", "entropy"), default="naive", help="ranges (default: %(default)s)"
+    )
     parser.add_argument("--samples", type=int, help="use only the first so many pictures")
     parser.add_argument("--run", default="published_weights", help="name of the log files (default: %(default)s)")
     parser.add_argument("--log-dir", type=Path, default=LOGS, help="folder of the logs (default: logs)")

@@ -1,5 +1,6 @@
 """Networks of codes against the same networks of numbers, and files of MXNet's quantization."""
 
+import functools
 import json
 
 import numpy as onp
@@ -10,6 +11,7 @@ from core import nd
 from core.contrib.quantizer import quantize_symbol, ranged
 from core.symbol.graph import order
 from gluon import HybridBlock, SymbolBlock, nn
+from gluon.contrib.quantization import quantize_net_v2
 
 
 class Residual(nn.HybridBlock):
@@ -371,3 +373,61 @@ def test_a_bert_classifier_on_codes():
     for _ in range(2):
         planned = codes(*batch).asnumpy()
     onp.testing.assert_allclose(planned, alone, atol=1e-3 * abs(wanted).max())
+
+
+class Limited(HybridBlock):
+    """A convolution up to 6, as MobileNet V2 has it, and one behind it; weights large enough for the limit to count."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Conv2D(8, 3, in_channels=4), nn.Conv2D(8, 1, in_channels=8)
+
+    def hybrid_forward(self, F, x):
+        return self.last(F.clip(self.first(x), 0, 6))
+
+
+@pytest.mark.parametrize("calib_mode", ["naive", "none"])
+def test_a_limit_is_part_of_the_convolution_before_it(calib_mode):
+    """As in MXNet, whose convolutions take `clip` from 0 on: codes of 0 to 6 are unsigned, not those of -60 to 60."""
+    net, x = Limited(), nd.array(onp.random.RandomState(0).standard_normal((2, 4, 9, 9)))
+    net.initialize(mx.init.Uniform(4))
+    wanted = net(x).asnumpy()
+    codes = quantize_net_v2(net, calib_mode=calib_mode, calib_data=[x])
+    kinds = [node.op.name for node in order(codes._symbol._entries) if node.op is not None]
+    assert kinds.count("_sg_mkldnn_conv") == 2 and "clip" not in kinds
+    for planned in (False, True):
+        codes.hybridize(planned)
+        assert abs(codes(x).asnumpy() - wanted).mean() < 0.01 * abs(wanted).max()
+
+
+def test_a_limit_below_the_range_of_its_codes():
+    x, w, ends = (
+        nd.array([[[[0, 64, 128, 255]]]], dtype="uint8"),
+        nd.ones((1, 1, 1, 1)),
+        (nd.zeros(1), nd.array([255.5])),
+    )
+    call = functools.partial(
+        nd._internal._sg_mkldnn_conv,
+        x,
+        w,
+        *ends,
+        kernel=(1, 1),
+        num_filter=1,
+        no_bias=True,
+        quantized=True,
+        with_act=True,
+    )
+    whole, limited = (
+        call(min_calib_range=0.0, max_calib_range=255.5, a_max=limit)[0].asnumpy().ravel() for limit in (None, 100.0)
+    )
+    assert whole.max() > 250 and limited.tolist() == onp.minimum(whole, 100).tolist()
+
+
+def test_the_last_batch_may_be_smaller():
+    net, x = Limited(), nd.array(onp.random.RandomState(0).standard_normal((5, 4, 9, 9)))
+    net.initialize(mx.init.Uniform(4))
+    net(x)
+    batches = [x[:2], x[2:4], x[4:]]
+    codes = quantize_net_v2(net, calib_mode="naive", calib_data=batches)
+    whole = quantize_net_v2(net, calib_mode="naive", calib_data=[x])
+    onp.testing.assert_allclose(codes(x).asnumpy(), whole(x).asnumpy(), rtol=1e-6)
