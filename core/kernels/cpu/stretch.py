@@ -21,7 +21,7 @@ from torch import Tensor
 from core.kernels.arena import placed
 from core.kernels.cpu import _winograd, onednn
 from core.kernels.cpu._lengths import additive_mask, seen
-from core.kernels.cpu._onednn import multiplies_quantized
+from core.kernels.cpu._onednn import multiplies_half, multiplies_quantized
 from core.kernels.cpu.onednn import Layout, Memory, Primitive, Unimplemented
 from core.kernels.formula import Expr, Formula
 from core.kernels.layout import CHANNELS_LAST
@@ -98,7 +98,7 @@ class Parameter:
 
     key: Hashable
     tensor: Tensor
-    packed: Packed | None = None
+    packed: Callable[[Tensor], Tensor] | None = None
     number: float | None = None
 
 
@@ -112,6 +112,11 @@ class Packed:
         if w.is_meta:
             return torch.empty(self.layout.nbytes, dtype=torch.uint8, device="meta")
         return onednn.reorder(w.reshape(self.shape), self.layout)
+
+
+def wide(parameter: Tensor) -> Tensor:
+    """In float32, as normalisations take their parameters."""
+    return parameter.float()
 
 
 Given = tuple[int, Layout, Data | Parameter]
@@ -476,11 +481,11 @@ def codes(shape: Ints, attrs: Sequence[float], dtype: torch.dtype, x: Data, scal
 
 def layer_norm(shape: Ints, x: Data, gamma: Parameter, beta: Parameter, axis: int, eps: float) -> Taken:
     _need(isinstance(x, Data) and isinstance(gamma, Parameter) and isinstance(beta, Parameter))
-    _need(axis == len(shape) - 1 and gamma.tensor.dtype is beta.tensor.dtype is torch.float32)
-    _need(x.dtype in onednn.FLOATS and math.prod(shape) > 0)
+    _need(axis == len(shape) - 1 and x.dtype in onednn.FLOATS and math.prod(shape) > 0)
+    gamma, beta = (p if p.tensor.dtype is torch.float32 else Parameter(p.key, p.tensor, wide) for p in (gamma, beta))
     made = _data(shape, x.dtype)
     rows = math.prod(shape[:-1]), shape[-1]
-    source, target, vector = x.layout(*rows), made.layout(*rows), _vector(gamma)
+    source, target, vector = x.layout(*rows), made.layout(*rows), Layout(shape[-1:], (1,), torch.float32)
     arguments = [
         (onednn.SOURCE, source, x),
         (onednn.SCALE, vector, gamma),
@@ -495,23 +500,25 @@ def attention(
     key: int | None,
 ) -> Taken:  # fmt: skip
     """A softmax between two products. Of more scores than caches hold, ATen's flash kernel keeps none."""
-    _need(all(isinstance(x, Data) and x.dtype is torch.float32 for x in (q, k, v)) and q.shape[3] == v.shape[3])
+    _need(all(isinstance(x, Data) and x.dtype is q.dtype for x in (q, k, v)) and q.shape[3] == v.shape[3])
+    _need(q.dtype is torch.float32 or (q.dtype in onednn.FLOATS and multiplies_half(q.dtype)))
     keys, width = k.shape[2:]
     scores = Data(torch.empty((*q.shape[:3], keys), device="meta"))
+    weights = scores if q.dtype is torch.float32 else Data(scores.tensor.to(q.dtype))
     _need(not causal and not dropout and scale > 0 and scores.nbytes * width > 0 and scores.nbytes <= SCORES)
     made = Data(torch.empty_like(q.tensor))
     mask = None if length is None else length.derived(additive_mask, keys)
     ending = onednn.attributes(None, mask and mask.layout(), scale=scale)
-    lie, queries, values, read = (_matrices(x) for x in (scores, q, v, made))
+    lie, weigh, queries, values, read = (_matrices(x) for x in (scores, weights, q, v, made))
     turned = _matrices(Data(k.tensor.mT, memory=k))
     product = [(onednn.SOURCE, queries, q), (onednn.WEIGHTS, turned, k), (onednn.DESTINATION, lie, scores)]
     if mask is not None:
         product.append((onednn.ADDEND, mask.layout(), mask))
     calls = [Call("batch_dot", onednn.batch_product(queries, turned, lie, ending), product)]
-    in_place = [(onednn.SOURCE, lie, scores), (onednn.DESTINATION, lie, scores)]
-    calls.append(Call("softmax", onednn.softmax(lie, lie, 3), in_place))
-    product = [(onednn.SOURCE, lie, scores), (onednn.WEIGHTS, values, v), (onednn.DESTINATION, read, made)]
-    calls.append(Call("batch_dot", onednn.batch_product(lie, values, read, onednn.attributes(None)), product))
+    shares = [(onednn.SOURCE, lie, scores), (onednn.DESTINATION, weigh, weights)]
+    calls.append(Call("softmax", onednn.softmax(lie, weigh, 3), shares))
+    product = [(onednn.SOURCE, weigh, weights), (onednn.WEIGHTS, values, v), (onednn.DESTINATION, read, made)]
+    calls.append(Call("batch_dot", onednn.batch_product(weigh, values, read, onednn.attributes(None)), product))
     if length is not None:
         calls.append(_where_seen(made, length))
     return calls, made, 2 * math.prod(scores.shape) * width

@@ -299,6 +299,21 @@ def test_half_precision():
     )
 
 
+@pytest.mark.parametrize("batch", [1, 3])
+def test_attention_and_layer_norm_in_half_precision(batch):
+    if not multiplies_half(torch_dtype("bfloat16")):
+        pytest.skip("this processor has no products of bfloat16")
+
+    def function(F, x, length, u, gamma, beta, **weights):
+        y = reads(F, x, length, weights.values(), *LENGTH_FIRST)
+        return F.LayerNorm(F.FullyConnected(y, u, no_bias=True, num_hidden=16, flatten=False), gamma, beta)
+
+    net = Block(function, q=(32, 16), k=(32, 16), v=(32, 16), u=(16, 32), gamma=(16,), beta=(16,))
+    inputs = array(9, batch, 16).astype("bfloat16"), mx.nd.array([3, 0, 9][:batch])
+    taken = "oneDNN: 4 linear, 2 batch_dot, softmax, mul, layer_norm"
+    check(net, taken, *inputs, tolerance=3e-2, cast="bfloat16")
+
+
 def two_layers():
     """A convolution and a classifier."""
     net = nn.HybridSequential()
