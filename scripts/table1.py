@@ -52,7 +52,7 @@ _NO_TASK = (
     "learns is tested on generated data ({}), that such networks carry over on SST-2 and TREC"
 )
 _COMPOSED = (
-    "21 to learn from, with 400 that scripts/datasets/coco_composed.py composes of their persons, 5 others to test on"
+    "21 to learn from, with {} that scripts/datasets/coco_composed.py composes of their persons, 5 others to test on"
 )
 _SMALL = (
     "{} pictures and a CPU: a small network and small pictures, so anchors, filters and regions are fewer; the learning "
@@ -103,7 +103,7 @@ ROWS = (
         "instance segmentation", "COCO", "Mask R-CNN", "mask AP", "33.1", "32.8",
         "instance_segmentation/train_mask_rcnn.py --gpus 0,1,2,3,4,5,6,7 --dataset coco --network resnet18_v1b "
         "--val-interval 2 -j 8 --verbose --use-fpn",
-        here=f"persons of 26 real pictures: {_COMPOSED}",
+        here=f"persons of 26 real pictures: {_COMPOSED.format(400)}",
         logs=("instance_segmentation/mask_rcnn_tiny_coco",),
         needs=f"{_COCO}; {_BODY}",
         differs=_SMALL.format(421) + "; its body begins with torchvision's MobileNetV2, the one that could be had, and all "
@@ -115,13 +115,14 @@ ROWS = (
         "--lr 0.001 --wd 0.0 --lr-mode step --lr-decay-epoch 90,120 --num-epochs 140 --batch-size 32 --num-gpus 8 "
         "-j 60 --dtype float32 --warmup-epochs 0 --use-pretrained-base --save-dir params_simple_pose_resnet152_v1d "
         "--logging-file simple_pose_resnet152_v1d_coco.log --log-interval 100",
-        here=f"joints of the persons of 26 real pictures, {_COMPOSED}; the AP, which counts "
-        "similarities above one half, stays at 0 there, so the mean similarity (OKS) is measured as well; loss and heatmap accuracy are "
+        here=f"joints of the persons of 26 real pictures, {_COMPOSED.format('1,000')}; the AP counts similarities above "
+        "one half and more, of six persons, so the mean similarity (OKS) is measured as well; loss and heatmap accuracy are "
         "those of training",
         logs=("pose_estimation/mobile_pose_tiny_coco",),
         needs=f"{_COCO}; {_BODY}",
-        differs="421 pictures and a CPU: the network is MobilePose on torchvision's MobileNetV2, the body that could be had; "
-        "persons are cut out at a quarter of the area, and batch and epochs are those of 15 minutes",
+        differs="1,021 pictures and a CPU: the network is MobilePose on torchvision's MobileNetV2, the body that could be had; "
+        "persons are cut out at 224 x 160, and learning rate, batch and epochs are those of 20 minutes; pictures are composed "
+        "with --size 512 384 --heights 0.5 1.2 --least-height 80 --turn 30",
     ),
     Row(
         "action recognition", "Kinetics400", "I3D ResNet-50", "top-1", "74.0", "72.9",
