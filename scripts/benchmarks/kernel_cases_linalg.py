@@ -17,7 +17,7 @@ def linear_algebra(lab: Lab) -> Iterator[Case]:
     """Batches of square matrices; those of symmetric kinds are positive definite."""
     family = kernels.linalg
     for size in SIZES:
-        n, batch = lab.extent(size, 5), lab.extent(BATCH, 3)
+        n, batch = lab.extent(size, size // 8 + 2), lab.extent(BATCH, 3)
 
         def general(n=n, batch=batch):
             return (lab.draw(batch, n, n, dtype=torch.float32) + n * torch.eye(n, device=lab.device),)

@@ -161,15 +161,17 @@ def _width(n: int) -> int:
     return max(2, triton.next_power_of_2(n))
 
 
-def _warps(width: int, dtype: torch.dtype) -> int:
-    """So many that a square matrix takes 32 registers of a thread at most. `_eigh`, which has the places of elements as
-    well, gets those of float64 for float32, too."""
-    return max(1, width**2 * dtype.itemsize // 4 // 1024)
+def _warps(width: int, dtype: torch.dtype = torch.float64) -> int:
+    """So many that a square matrix of a type takes 32 registers of a thread at most.
+
+    Those of float64 for float32, too, keep Triton 3.6 from spilling registers, but make 3.9 do so in `_solve` for sm_80.
+    """
+    return max(1, width**2 * dtype.itemsize // 4096)
 
 
-def _sizes(a: Tensor) -> dict[str, int]:
+def _sizes(a: Tensor, dtype: torch.dtype = torch.float64) -> dict[str, int]:
     width = _width(a.shape[-1])
-    return {"N": width, "num_warps": _warps(width, a.dtype)}
+    return {"N": width, "num_warps": _warps(width, dtype)}
 
 
 def _check(failed: Tensor, words: str) -> None:
@@ -185,7 +187,7 @@ def _solved(a: Tensor, b: Tensor | None, out: Tensor, words: str) -> Tensor:
         n, sides = a.shape[-1], out.shape[-1]
         blocks, failed = triton.cdiv(sides, COLUMNS), _numbers(a, torch.int32)
         _solve[(failed.numel() * blocks,)](
-            a, a if b is None else b, out, failed, n, sides, INVERSE=b is None, COLUMNS=COLUMNS, **_sizes(a)
+            a, a if b is None else b, out, failed, n, sides, INVERSE=b is None, COLUMNS=COLUMNS, **_sizes(a, a.dtype)
         )
         _check(failed, words)
     return out
@@ -204,7 +206,7 @@ def _factored(a: Tensor, q: Tensor, r: Tensor, m: int, n: int, kept: int, turned
         width = _width(m)
         _qr[(_batch(a),)](
             contiguous(a), q, r, m, n, min(m, n), kept, *(number for pair in down_right for number in pair),
-            M=width, N=_width(n), num_warps=_warps(width, a.dtype),
+            M=width, N=_width(n), num_warps=_warps(width),
         )  # fmt: skip
 
 
@@ -213,10 +215,9 @@ def _diagonal_of(a: Tensor, down: int, right: int) -> tuple[Tensor, Tensor]:
     a = contiguous(a)
     values, vectors = torch.empty(a.shape[:-1], dtype=a.dtype, device=a.device), torch.empty_like(a)
     if a.numel():
-        n, width = a.shape[-1], _width(a.shape[-1])
         _eigh[(_batch(a),)](
-            a, torch.empty_like(a), vectors, values, n, down, right,
-            NEGLIGIBLE=NEGLIGIBLE[a.dtype], SWEEPS=SWEEPS, ROWS=ROWS, N=width, num_warps=_warps(width, torch.float64),
+            a, torch.empty_like(a), vectors, values, a.shape[-1], down, right,
+            NEGLIGIBLE=NEGLIGIBLE[a.dtype], SWEEPS=SWEEPS, ROWS=ROWS, **_sizes(a),
         )  # fmt: skip
     return values, vectors
 
@@ -505,7 +506,7 @@ def _case(kernel, dtype: torch.dtype, **constexprs) -> AotCase:
     types = dict.fromkeys(("a", "b", "out", "first", "second", "q", "r", "work", "vectors", "values"), kind)
     types["failed"] = "*i32"
     signature = {name: types.get(name, "i32") for name in kernel.arg_names if name not in constexprs | {"N": 0}}
-    warps = _warps(MOST, torch.float64 if kernel is _eigh else dtype)
+    warps = _warps(MOST, dtype) if kernel is _solve else _warps(MOST)
     return AotCase(kernel, signature, constexprs | {"N": MOST}, num_warps=warps)
 
 
