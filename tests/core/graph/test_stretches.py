@@ -14,7 +14,7 @@ from core import autograd
 from core.graph import explain
 from core.graph.passes import PASSES
 from core.kernels import torch_dtype
-from core.kernels.cpu import onednn, stretch
+from core.kernels.cpu import _stretch_kernels, onednn, stretch
 from core.kernels.cpu._onednn import multiplies_half
 from core.kernels.epilogue import ACTIVATIONS
 from gluon import nn
@@ -206,7 +206,7 @@ def test_attention_that_hides_or_keeps_too_many_scores_stays(monkeypatch):
     shapes = {name: (32, 16) for name in "qkv"}
     net = Block(lambda F, x, **weights: reads(F, x, None, weights.values(), *BATCH_FIRST, causal=True), **shapes)
     check(net, "oneDNN: 3 linear", array(2, 9, 16))
-    monkeypatch.setattr(stretch, "SCORES", 2 * 4 * 9 * 9 * 4 - 1)
+    monkeypatch.setattr(_stretch_kernels, "SCORES", 2 * 4 * 9 * 9 * 4 - 1)
     net = Block(lambda F, x, **weights: reads(F, x, None, weights.values(), *LENGTH_FIRST), **shapes)
     check(net, "oneDNN: 3 linear", array(9, 2, 16))
 
