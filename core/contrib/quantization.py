@@ -13,7 +13,7 @@ import numpy as np
 
 from core import ndarray
 from core.context import Context, cpu
-from core.contrib.quantizer import calibrated, outputs_on_codes, quantize_symbol
+from core.contrib.quantizer import calibrated, quantize_symbol, quantized_outputs
 from core.executor import Executor
 from core.io import DataIter
 from core.ndarray import NDArray, calibration
@@ -40,32 +40,32 @@ def quantize_model(
     excluded_sym_names=None, excluded_op_names=None, calib_mode="entropy", calib_data=None, num_calib_examples=None,
     quantized_dtype="int8", quantize_mode="smart", quantize_granularity="tensor-wise", logger=None,
 ):  # fmt: skip
-    """(symbol on codes, arg_params, aux_params) of a network.
+    """(quantized symbol, arg_params, aux_params) of a network.
 
-    sym and the parameters: objects or file names. calib_mode: where the ranges of codes come from: "none": at each call
+    sym and the parameters: objects or file names. calib_mode: where ranges come from: "none": at each call
     from the values; "naive": least and largest value over `calib_data`, a DataIter; "entropy": the cut that loses least
     information on it. After `num_calib_examples` samples it is enough. excluded_sym_names, excluded_op_names: layers
     and operators that stay on numbers. quantized_dtype: int8, uint8 or auto, what the inputs of layers become.
     quantize_granularity: one range for the weights of a fully connected layer ("tensor-wise") or one for each output
     ("channel-wise"); those of convolutions have one for each channel. quantize_mode: "smart" or "full", both leave on
-    numbers what gains nothing on codes. ValueError for other arguments, and for uint8 where an input of a layer has
-    negative numbers, which these codes do not hold.
+    numbers what gains nothing in eight bits. ValueError for other arguments, and for uint8 where an input of a layer has
+    negative numbers, which these quantized values do not hold.
     """
     if calib_mode == "customize":
         raise ValueError("quantize_model takes the calib_mode 'none', 'naive' or 'entropy', given 'customize'")
     sym = load(sym) if isinstance(sym, str) else sym
     arg_params, aux_params = _parameters(arg_params), _parameters(aux_params)
-    codes, _, _, collector = quantize_graph(
+    quantized, _, _, collector = quantize_graph(
         sym, arg_params, aux_params, ctx, excluded_sym_names, excluded_op_names, calib_mode, quantized_dtype,
         quantize_mode, quantize_granularity, logger=logger,
     )  # fmt: skip
     if collector is None:
-        return codes, arg_params, aux_params
+        return quantized, arg_params, aux_params
     if not isinstance(calib_data, DataIter):
         raise ValueError(f"calib_mode {calib_mode!r} takes calib_data, a DataIter, given {type(calib_data).__name__}")
     batches = (dict(zip(data_names, batch.data, strict=True)) for batch in calib_data)
     collect(sym, arg_params, aux_params, batches, collector, ctx, num_calib_examples)
-    return calib_graph(codes, arg_params, aux_params, collector, calib_mode, quantized_dtype, logger)
+    return calib_graph(quantized, arg_params, aux_params, collector, calib_mode, quantized_dtype, logger)
 
 
 def quantize_model_mkldnn(sym, arg_params, aux_params, *args, **kwargs):
@@ -78,7 +78,7 @@ def quantize_graph(
     quantized_dtype="int8", quantize_mode="full", quantize_granularity="tensor-wise", LayerOutputCollector=None,
     logger=None,
 ):  # fmt: skip
-    """(symbol on codes, arg_params, aux_params, collector) without ranges yet; arguments as of `quantize_model`.
+    """(quantized symbol, arg_params, aux_params, collector) without ranges yet; arguments as of `quantize_model`.
 
     `collector.collect(name, array)` is for `Executor.set_monitor_callback(..., monitor_all=True)` of the original
     network; `calib_graph` takes the ranges over. With calib_mode "customize" it is `LayerOutputCollector`, which has
@@ -92,10 +92,10 @@ def quantize_graph(
     if (calib_mode, quantized_dtype) == ("none", "uint8"):
         raise ValueError("quantized_dtype 'uint8' takes a calib_mode, which finds out that no number is negative")
     excluded = [_names("excluded_sym_names", excluded_sym_names), _names("excluded_op_names", excluded_op_names)]
-    codes = quantize_symbol(sym, excluded[0] + excluded[1], quantized_dtype, quantize_granularity == "channel-wise")
-    wanted = outputs_on_codes(codes)
+    quantized = quantize_symbol(sym, excluded[0] + excluded[1], quantized_dtype, quantize_granularity == "channel-wise")
+    wanted = quantized_outputs(quantized)
     if logger:
-        logger.info("%d outputs of the network stand on codes", len(wanted))
+        logger.info("%d outputs of the network stand on quantized values", len(wanted))
     if calib_mode == "customize" and LayerOutputCollector is None:
         raise ValueError("calib_mode 'customize' takes a LayerOutputCollector")
     collectors = {
@@ -103,11 +103,11 @@ def quantize_graph(
         "naive": lambda: _LayerOutputMinMaxCollector(quantized_dtype, wanted, logger),
         "entropy": lambda: _LayerHistogramCollector(include_layer=wanted, logger=logger),
     }
-    return codes, arg_params, aux_params, collectors.get(calib_mode, lambda: LayerOutputCollector)()
+    return quantized, arg_params, aux_params, collectors.get(calib_mode, lambda: LayerOutputCollector)()
 
 
 def calib_graph(qsym, arg_params, aux_params, collector, calib_mode="entropy", quantized_dtype="int8", logger=None):
-    """(symbol on codes, arg_params, aux_params) with the ranges that a collector found."""
+    """(quantized symbol, arg_params, aux_params) with the ranges that a collector found."""
     _check("calib_mode", calib_mode, MODES[1:])
     if calib_mode == "entropy":
         found = _get_optimal_thresholds(collector.hist_dict, quantized_dtype, logger=logger)
@@ -168,8 +168,8 @@ def combine_histogram(old_hist, arr, new_min, new_max, new_th):
 
 
 def _get_optimal_threshold(hist_data, quantized_dtype: str, num_quantized_bins: int = 255):
-    """(least, largest, threshold, divergence) of a histogram (counts, edges, least, largest, reach): the cut whose codes
-    lose least information, as NumPy arrays of one number.
+    """(least, largest, threshold, divergence) of a histogram (counts, edges, least, largest, reach): the cut whose values,
+    quantized, lose least information, as NumPy arrays of one number.
     """
     counts, edges, low, high, _ = hist_data
     if _upward(low, quantized_dtype):
@@ -181,7 +181,7 @@ def _get_optimal_threshold(hist_data, quantized_dtype: str, num_quantized_bins: 
 
 
 def _upward(low: float, quantized_dtype: str) -> bool:
-    """Whether codes start at 0: nothing lies below."""
+    """Whether quantized values start at 0: nothing lies below."""
     return low >= 0 and quantized_dtype in ("auto", "uint8")
 
 
@@ -208,24 +208,24 @@ def _quantize_symbol(
     sym, ctx=None, excluded_symbols=None, excluded_operators=None, offline_params=None, quantized_dtype="int8",
     quantize_mode="smart", quantize_granularity="tensor-wise",
 ):  # fmt: skip
-    """(symbol on codes, names of the outputs whose ranges it takes); see `quantize_graph`.
+    """(quantized symbol, names of the outputs whose ranges it takes); see `quantize_graph`.
 
     offline_params changes nothing: layers quantize their own parameters.
     """
-    codes = quantize_graph(
+    quantized = quantize_graph(
         sym, {}, {}, ctx, excluded_symbols, excluded_operators, "none", quantized_dtype, quantize_mode,
         quantize_granularity,
     )[0]  # fmt: skip
-    return codes, outputs_on_codes(codes)
+    return quantized, quantized_outputs(quantized)
 
 
 def _quantize_params(qsym, params: dict, th_dict: dict) -> dict:
-    """Those parameters that a symbol on codes has; they stay numbers."""
+    """Those parameters that a symbol on quantized values has; they stay numbers."""
     return {name: params[name] for name in qsym.list_arguments() if name in params}
 
 
 def _calibrate_quantized_sym(qsym, th_dict: dict):
-    """The symbol on codes with ranges (least, largest) by the name of an output."""
+    """The symbol on quantized values with ranges (least, largest) by the name of an output."""
     return calibrated(qsym, {name: tuple(np.asarray(end).item() for end in ends) for name, ends in th_dict.items()})
 
 

@@ -1,7 +1,7 @@
-"""The pass that quantizes the layers of a symbol to 8-bit integers (codes), and the calibrated ranges of the codes.
+"""The pass that quantizes the layers of a symbol to 8-bit integers, and the calibrated ranges of the quantized values.
 
 A convolution is fused with the BatchNorm, the sum and the ReLU or ReLU6 behind it, a fully connected layer with its
-ReLU; pooling, flattening and concatenation work on codes; everything else computes on float32. Softmax rounds as
+ReLU; pooling, flattening and concatenation work on integers; everything else computes on float32. Softmax rounds as
 oneDNN's does, which decides between boxes whose scores are almost equal after quantization.
 """
 
@@ -21,7 +21,7 @@ Range = tuple[float, float]
 def quantize_symbol(
     symbol: Symbol, excluded: Iterable[str] = (), dtype: str = "auto", by_channel: bool = False
 ) -> Symbol:
-    """The symbol with its convolutions and fully connected layers on codes, without ranges yet.
+    """The symbol with its convolutions and fully connected layers on quantized values, without ranges yet.
 
     excluded: names of nodes, or of operators, that stay on numbers. dtype: what numbers become, int8, uint8, or auto:
     uint8 where the range starts at 0. by_channel: whether the weights of fully connected layers have a range for each
@@ -31,9 +31,9 @@ def quantize_symbol(
 
 
 def calibrated(symbol: Symbol, ranges: Mapping[str, Range]) -> Symbol:
-    """A copy of a symbol that `quantize_symbol` made, with ranges by the name of the output that codes stand for.
+    """A copy of a symbol that `quantize_symbol` made, with ranges by the name of the output that is quantized.
 
-    ValueError where numbers below 0 would become unsigned codes.
+    ValueError where numbers below 0 would become unsigned quantized values.
     """
     symbol = symbol.__copy__()
     for node in _nodes_with_ranges(symbol):
@@ -49,7 +49,7 @@ def calibrated(symbol: Symbol, ranges: Mapping[str, Range]) -> Symbol:
 
 
 def ranged(symbol: Symbol, inputs: Sequence[Range | None], layers: Sequence[Range]) -> Symbol:
-    """A copy of a symbol that `quantize_symbol` made, with the ranges of what is turned into codes
+    """A copy of a symbol that `quantize_symbol` made, with the ranges of what is turned into quantized values
     and of what its layers give.
 
     Both lists follow the order of the nodes; None: the range of the values that come.
@@ -66,13 +66,13 @@ def ranged(symbol: Symbol, inputs: Sequence[Range | None], layers: Sequence[Rang
     return symbol
 
 
-def outputs_on_codes(symbol: Symbol) -> list[str]:
+def quantized_outputs(symbol: Symbol) -> list[str]:
     """The outputs of the original symbol whose ranges a symbol that `quantize_symbol` made takes."""
     return [stands_for(node) for node in _nodes_with_ranges(symbol)]
 
 
 def stands_for(node: Node) -> str:
-    """The output of the original symbol that the codes of a node with a range stand for."""
+    """The output of the original symbol that the quantized values of a node with a range stand for."""
     if node.op.calibrated == "values":
         return node.name.removesuffix("_quantize")
     return f"{node.name.removeprefix('quantized_')}_output"
@@ -88,7 +88,7 @@ def _set_range(node: Node, low: float, high: float) -> None:
 
 
 class Quantizer:
-    """Goes over a symbol once, from its inputs on, and makes each value as numbers, as codes, or as both on demand."""
+    """Goes over a symbol once, from its inputs on, and makes each value as numbers, quantized, or both on demand."""
 
     def __init__(self, symbol: Symbol, excluded: frozenset[str], dtype: str, by_channel: bool):
         self.outputs, self.excluded, self.dtype, self.by_channel = symbol._entries, excluded, dtype, by_channel
@@ -100,7 +100,7 @@ class Quantizer:
         for v in self.outputs:
             self.readers.setdefault(v, []).append(None)
         self.numbers: dict[Value, Value] = {}
-        self.codes: dict[Value, list[Value]] = {}  # codes, and the two ends of their range
+        self.quantized: dict[Value, list[Value]] = {}  # quantized values, and the two ends of their range
 
     def result(self) -> Symbol:
         chains = self._chains()
@@ -108,7 +108,7 @@ class Quantizer:
         for node in self.nodes:
             if node in chains:
                 chain = chains[node]
-                make = self._convolution if chain[0].op.on_codes.gives == "codes" else self._fully_connected
+                make = self._convolution if chain[0].op.quantized.gives == "quantized" else self._fully_connected
                 make(chain)
             elif node not in inside:
                 self._other(node)
@@ -119,10 +119,10 @@ class Quantizer:
         chains: dict[Node, list[Node]] = {}
         taken: set[Node] = set()
         for node in self.nodes:
-            if node.op is None or not node.op.on_codes.takes or self._is_excluded(node):
+            if node.op is None or not node.op.quantized.takes or self._is_excluded(node):
                 continue
             chain = [node]
-            for part in node.op.on_codes.takes:
+            for part in node.op.quantized.takes:
                 after = self._only_reader(chain[-1])
                 if after is not None and after not in taken and _is_part(after, part):
                     chain.append(after)
@@ -138,10 +138,10 @@ class Quantizer:
         return bool({node.op.name, node.name} & self.excluded)
 
     def _convolution(self, chain: list[Node]) -> None:
-        conv, parts = chain[0], {part.op.on_codes.part: part for part in chain}
+        conv, parts = chain[0], {part.op.quantized.part: part for part in chain}
         batch_norm, add = parts.get("normalization"), parts.get("sum")
         rectified = "rectifier" in parts or "limit" in parts
-        data, *data_ends = self._as_codes(conv.inputs[0])
+        data, *data_ends = self._as_quantized(conv.inputs[0])
         inputs = [data, *(self._as_numbers(v) for v in conv.given[1:])]
         if batch_norm is not None:
             inputs += [self._as_numbers(v) for v in batch_norm.given[1:]]
@@ -150,19 +150,19 @@ class Quantizer:
         else:
             before = chain[chain.index(add) - 1]
             other = next(v for v in add.given if v is not before.outputs[0])
-            addend, *ends = self._as_codes(other)
+            addend, *ends = self._as_quantized(other)
             inputs += [addend, *data_ends, *ends]
-        op = TABLE[conv.op.on_codes.operator]
+        op = TABLE[conv.op.quantized.operator]
         texts = {key: text for part in chain for key, text in part.texts.items() if key in op.attrs}
         texts |= {"quantized": "True", "with_bn": str(batch_norm is not None), "with_sum": str(add is not None)}
         texts |= {"with_act": str(rectified and add is None), "with_postsum_act": str(rectified and add is not None)}
         made = applied(op, f"quantized_{chain[-1].name}", texts, inputs)
-        self.codes[chain[-1].outputs[0]] = made.outputs[:3]
+        self.quantized[chain[-1].outputs[0]] = made.outputs[:3]
 
     def _fully_connected(self, chain: list[Node]) -> None:
         layer = chain[0]
-        data, *ends = self._as_codes(layer.inputs[0])
-        op = TABLE[layer.op.on_codes.operator]
+        data, *ends = self._as_quantized(layer.inputs[0])
+        op = TABLE[layer.op.quantized.operator]
         texts = {key: text for key, text in layer.texts.items() if key in op.attrs}
         texts |= {"quantized": "True", "enable_float_output": "True", "with_eltwise": str(len(chain) > 1)}
         texts |= {"channel_wise_quantize": str(self.by_channel)}
@@ -174,12 +174,12 @@ class Quantizer:
         if node.op is None:
             self.numbers[node] = node
             return
-        known = [self.codes.get(v) for v in node.given]
-        way = node.op.on_codes
+        known = [self.quantized.get(v) for v in node.given]
+        way = node.op.quantized
         possible = way.operator and not way.takes and way.when(node.attrs)
-        if possible and way.gives == "codes" and all(known) and not self._is_excluded(node):
-            ends = [end for codes in known for end in codes[1:]]
-            self._as_layer_of_codes(node, way.operator, [codes[0] for codes in known] + ends)
+        if possible and way.gives == "quantized" and all(known) and not self._is_excluded(node):
+            ends = [end for quantized in known for end in quantized[1:]]
+            self._as_quantized_layer(node, way.operator, [quantized[0] for quantized in known] + ends)
         else:
             made = with_inputs(node, [v and self._as_numbers(v) for v in node.inputs])
             if way.gives == "rounded":
@@ -189,26 +189,26 @@ class Quantizer:
     def _rounded(self, node: Node) -> Node:
         if not {key for key in node.texts if not key.startswith("__")} <= {"axis"}:
             return node
-        return applied(TABLE[node.op.on_codes.operator], node.name, node.texts, node.given)
+        return applied(TABLE[node.op.quantized.operator], node.name, node.texts, node.given)
 
-    def _as_layer_of_codes(self, node: Node, name: str, inputs: list[Value]) -> None:
+    def _as_quantized_layer(self, node: Node, name: str, inputs: list[Value]) -> None:
         op = TABLE[name]
         texts = {key: text for key, text in node.texts.items() if key in op.attrs}
-        self.codes[node.outputs[0]] = applied(op, f"quantized_{node.name}", texts, inputs).outputs[:3]
+        self.quantized[node.outputs[0]] = applied(op, f"quantized_{node.name}", texts, inputs).outputs[:3]
 
-    def _as_codes(self, value: Value) -> list[Value]:
-        if value not in self.codes:
+    def _as_quantized(self, value: Value) -> list[Value]:
+        if value not in self.quantized:
             texts, numbers = {"out_type": self.dtype}, self._as_numbers(value)
             made = applied(TABLE["_contrib_quantize_v2"], f"{value.name}_quantize", texts, [numbers])
-            self.codes[value] = made.outputs[:3]
-        return self.codes[value]
+            self.quantized[value] = made.outputs[:3]
+        return self.quantized[value]
 
     def _as_numbers(self, value: Value) -> Value:
         if value not in self.numbers:
-            made = applied(TABLE["_contrib_dequantize"], f"{value.name}_dequantize", {}, self.codes[value])
+            made = applied(TABLE["_contrib_dequantize"], f"{value.name}_dequantize", {}, self.quantized[value])
             self.numbers[value] = made.outputs[0]
         return self.numbers[value]
 
 
 def _is_part(node: Node, part: str) -> bool:
-    return node.op.on_codes.part == part and node.op.on_codes.when(node.attrs)
+    return node.op.quantized.part == part and node.op.quantized.when(node.attrs)

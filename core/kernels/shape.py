@@ -221,24 +221,24 @@ def without_negative_steps(shape: Sequence[int], key: tuple, device) -> tuple:
     return tuple(grid)
 
 
-def concat(tensors: Sequence[Tensor], axis: int, room: int = 0) -> Tensor:
-    """The tensors joined along an axis; with `room` in memory of which `grown` may take so many positions more."""
+def concat(tensors: Sequence[Tensor], axis: int, spare: int = 0) -> Tensor:
+    """The tensors joined along an axis; with `spare` positions more behind them, which `grown` may take."""
     first = tensors[0]
-    if not room and first.is_cpu and state.forced is None:
+    if not spare and first.is_cpu and state.forced is None:
         return torch.cat(tensors, axis)
     if first.is_meta:  # ATen needs Python, and its compiler, for tensors without memory
         return joined(tensors, axis)
-    if not room:
+    if not spare:
         return copies.joined(tensors, axis)
     shape = list(first.shape)
-    shape[axis] = sum(t.shape[axis] for t in tensors) + room
+    shape[axis] = sum(t.shape[axis] for t in tensors) + spare
     whole = torch.empty(shape, dtype=first.dtype, device=first.device, memory_format=memory_format(first))
     start = whole.narrow(axis, 0, 0)
     return grown(start, tensors, axis)
 
 
 def grown(x: Tensor, tensors: Sequence[Tensor], axis: int) -> Tensor:
-    """x, which `concat` made with room behind it, and the tensors joined along the axis, in the memory of x."""
+    """x, which `concat` made with spare positions behind it, and the tensors joined along the axis, in the memory of x."""
     if x.is_meta:
         return joined([x, *tensors], axis)
     shape, end = list(x.shape), x.shape[axis]

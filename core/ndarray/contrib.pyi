@@ -411,7 +411,7 @@ def dequantize(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:
-    """The numbers that codes of the range stand for."""
+    """The numbers that quantized values of the range stand for."""
 
 def div_sqrt_dim(data: NDArray | None = None, out: NDArray | None = None, name: str | None = None) -> NDArray:
     """Data over the square root of the length of its last axis."""
@@ -528,7 +528,7 @@ def intgemm_fully_connected(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:
-    """data weight^T of codes: times `scaling` plus bias as float32, or as int32 plus an int32 bias, which then comes third."""
+    """data weight^T of quantized values: times `scaling` plus bias as float32, or as int32 plus an int32 bias, which then comes third."""
 
 def intgemm_maxabsolute(data: NDArray | None = None, out: NDArray | None = None, name: str | None = None) -> NDArray:
     """The largest absolute value, as an array of one."""
@@ -536,7 +536,7 @@ def intgemm_maxabsolute(data: NDArray | None = None, out: NDArray | None = None,
 def intgemm_prepare_data(
     data: NDArray | None = None, maxabs: NDArray | None = None, out: NDArray | None = None, name: str | None = None
 ) -> NDArray:
-    """int8 codes of float32 data, of which `maxabs` (an array of one) becomes 127; what is beyond is cut off."""
+    """int8 values of float32 data, of which `maxabs` (an array of one) becomes 127; what is beyond is cut off."""
 
 def intgemm_prepare_weight(
     weight: NDArray | None = None,
@@ -545,12 +545,12 @@ def intgemm_prepare_weight(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:
-    """int8 codes of a weight (outputs, inputs)."""
+    """int8 values of a weight (outputs, inputs)."""
 
 def intgemm_take_weight(
     weight: NDArray | None = None, indices: NDArray | None = None, out: NDArray | None = None, name: str | None = None
 ) -> NDArray:
-    """The codes of some outputs of a prepared weight."""
+    """The quantized values of some outputs of a prepared weight."""
 
 def isfinite(data: NDArray | None = None, out: NDArray | None = None, name: str | None = None) -> NDArray:
     """1 where an element is a finite number, in the type of data."""
@@ -592,7 +592,7 @@ def quantize(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> list[NDArray]:
-    """Codes of data in the range of two one-element arrays, and the range that the codes stand for."""
+    """Quantized values of data in the range of two one-element arrays, and the range that they stand for."""
 
 def quantize_asym(
     data: NDArray | None = None,
@@ -601,7 +601,7 @@ def quantize_asym(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> list[NDArray]:
-    """uint8 codes data * scale + shift of the calibrated range, or of that of the values; and scale and shift."""
+    """uint8 values data * scale + shift of the calibrated range, or of that of the values; and scale and shift."""
 
 def quantize_v2(
     data: NDArray | None = None,
@@ -611,7 +611,7 @@ def quantize_v2(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> list[NDArray]:
-    """Codes of data in the calibrated range, or in the range of its values, and that range."""
+    """Quantized values of data in the calibrated range, or in the range of its values, and that range."""
 
 def quantized_act(
     data: NDArray | None = None,
@@ -621,7 +621,7 @@ def quantized_act(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> list[NDArray]:
-    """A rectifier on codes, in the same range."""
+    """A rectifier on quantized values, in the same range."""
 
 def quantized_batch_norm(
     data: NDArray | None = None,
@@ -643,12 +643,12 @@ def quantized_batch_norm(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> list[NDArray]:
-    """BatchNorm of codes with the running statistics, as int8 codes of the calibrated range."""
+    """BatchNorm of quantized values with the running statistics, as int8 values of the calibrated range."""
 
 def quantized_concat(
     *data: NDArray | list[NDArray], dim: int = 1, out: NDArray | None = None, name: str | None = None
 ) -> list[NDArray]:
-    """Codes joined along an axis, those of the widest range, uint8 if all are: n arrays, then min and max of each."""
+    """Quantized values joined along an axis, those of the widest range, uint8 if all are."""
 
 def quantized_conv(
     data: NDArray | None = None,
@@ -674,7 +674,7 @@ def quantized_conv(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> list[NDArray]:
-    """Convolution of codes; int32 codes and their range."""
+    """Convolution of quantized values; int32 values and their range."""
 
 def quantized_elemwise_add(
     lhs: NDArray | None = None,
@@ -688,7 +688,7 @@ def quantized_elemwise_add(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> list[NDArray]:
-    """The sum of codes: int8 codes of the calibrated range, or int32 codes of the sum of both ranges."""
+    """The sum of quantized values: int8 values of the calibrated range, or int32 values of the sum of both ranges."""
 
 def quantized_elemwise_mul(
     lhs: NDArray | None = None,
@@ -703,7 +703,7 @@ def quantized_elemwise_mul(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> Any:
-    """The product of codes: float32 numbers, int8 codes of the calibrated range, or int32 codes."""
+    """The product of quantized values: float32 numbers, int8 values of the calibrated range, or int32 values."""
 
 def quantized_embedding(
     data: NDArray | None = None,
@@ -717,7 +717,7 @@ def quantized_embedding(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> list[NDArray]:
-    """The rows of codes that data names, in the same range."""
+    """The rows of quantized values that data names, in the same range."""
 
 def quantized_flatten(
     data: NDArray | None = None,
@@ -744,7 +744,7 @@ def quantized_fully_connected(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> list[NDArray]:
-    """data weight^T + bias of codes; int32 codes and their range."""
+    """data weight^T + bias of quantized values; int32 values and their range."""
 
 def quantized_pooling(
     data: NDArray | None = None,
@@ -763,7 +763,7 @@ def quantized_pooling(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> list[NDArray]:
-    """The maximum or the rounded mean of windows of codes, in the same range."""
+    """The maximum or the rounded mean of windows of quantized values, in the same range."""
 
 def requantize(
     data: NDArray | None = None,
@@ -775,7 +775,7 @@ def requantize(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> list[NDArray]:
-    """int32 codes of a range as codes of eight bits of the calibrated range, or of the range of their values."""
+    """int32 values of a range as integers of eight bits of the calibrated range, or of the range of their values."""
 
 def round_ste(data: NDArray | None = None, out: NDArray | None = None, name: str | None = None) -> NDArray:
     """To the nearest integer, halves away from zero; the gradient passes as it is (Bengio et al., 2013)."""

@@ -13,7 +13,7 @@ from core.dtypes import as_integer, dtype_name
 from core.kernels import formula as f
 from core.kernels.formula import Expr, Formula, fabs, where
 from core.ops.attributes import Bool, Choice, DType, Float, Scalar
-from core.ops.facts import OnCodes
+from core.ops.facts import Quantized
 from core.ops.pointwise import make_pointwise, pointwise
 from core.ops.registry import TABLE, F, Operator, composite, gradient, infer, operator, register, specialize
 from core.ops.relations import CHOSEN, FIRST, NONE, SAME
@@ -129,7 +129,7 @@ FLAT = {  # no gradient: piecewise constant, or a truth value
 }
 for _name, (_function, _derivative, _aliases) in UNARY.items():
     _facts: Attrs = {"storage": KEEPS_ZERO if _name in SPARSE else DENSE}
-    _facts |= {"on_codes": OnCodes(part="rectifier")} if _name == "relu" else {}
+    _facts |= {"quantized": Quantized(part="rectifier")} if _name == "relu" else {}
     _unary(_name, _function, _derivative, _aliases, curved=_name not in WHOLE, **_facts)
 for _name, _function in FLAT.items():
     _storage = KEEPS_ZERO if _name in SPARSE else DENSE
@@ -266,7 +266,7 @@ def _clip_crossed(data: Expr, *, a_min: Float, a_max: Float) -> Expr:
     shape=FIRST,
     storage=KeepsZero(lambda attrs: attrs["a_min"] <= 0 <= attrs["a_max"]),
     unnamed=True,
-    on_codes=OnCodes(part="limit", when=lambda attrs: attrs["a_min"] == 0 < attrs["a_max"]),
+    quantized=Quantized(part="limit", when=lambda attrs: attrs["a_min"] == 0 < attrs["a_max"]),
 )
 def clip(data: Value, *, a_min: Float, a_max: Float) -> Value:
     """The data limited to [a_min, a_max]; the gradient passes at both bounds."""
@@ -297,7 +297,7 @@ def smooth_l1(data: Expr, *, scalar: Float = 1.0) -> Expr:
 @composite(
     "Activation", aliases=("_npx_activation",), real=True, shape=FIRST, unnamed=True, layer="activation",
     label=lambda attrs: f"Activation\n{attrs['act_type']}",
-    on_codes=OnCodes(part="rectifier", when=lambda attrs: attrs["act_type"] == "relu"),
+    quantized=Quantized(part="rectifier", when=lambda attrs: attrs["act_type"] == "relu"),
 )  # fmt: skip
 def activation(
     data: Value,
@@ -531,7 +531,7 @@ def _zero_compares(holds: Callable[[Any, Any], bool]) -> KeepsZero:
     return KeepsZero(lambda attrs: not holds(0, attrs["scalar"]))
 
 
-_IN_LAYERS = {"add": {"on_codes": OnCodes(part="sum")}}
+_IN_LAYERS = {"add": {"quantized": Quantized(part="sum")}}
 _STORAGE = {  # what becomes of sparse arrays: with broadcasting, of equal shapes, with a number
     "add": (DENSE, Kept("csr", "row_sparse"), KeepsZero(lambda attrs: attrs["scalar"] == 0)),
     "sub": (DENSE, Kept("csr", "row_sparse"), KeepsZero(lambda attrs: attrs["scalar"] == 0)),

@@ -30,18 +30,18 @@ class Target:
 
 
 @dataclass(frozen=True)
-class OnCodes:
-    """What a network on 8-bit codes has in an operator's place (`core.contrib.quantizer`).
+class Quantized:
+    """What a network on 8-bit integers has in an operator's place (`core.contrib.quantizer`).
 
-    operator: the one that does the same on codes; of a layer with weights also what it takes behind it, in order, by the
-    parts that others are ("normalization", "sum", "rectifier", "limit"). gives: "codes", "numbers", or, for numbers from
+    operator: the one that does the same on them; of a layer with weights also what it takes behind it, in order, by the
+    parts that others are ("normalization", "sum", "rectifier", "limit"). gives: "quantized", "numbers", or, for numbers from
     numbers, "rounded". when: the attributes that it does so under.
     """
 
     operator: str = ""
     takes: tuple[str, ...] = ()
     part: str = ""
-    gives: str = "codes"
+    gives: str = "quantized"
     when: Callable[[Attrs], bool] = lambda attrs: True
 
 
@@ -89,8 +89,8 @@ class Facts:
     For graphs of symbols: subgraphs: how many a node holds, of loops and branches, and control: what it does with them
     (`core.symbol.control_flow`, which puts it there). precision: a conversion of mixed precision, which changes no more
     than dtypes. layer: the kind of layer that pictures show, and label: what they say of it, from the attributes.
-    on_codes: what quantized networks have in its place; calibrated: whether it is told the range of the "values" that it
-    turns into codes, or of its "results".
+    quantized: what quantized networks have in its place; calibrated: whether it is told the range of the "values" that it
+    turns into quantized values, or of its "results".
     """
 
     real: bool = False
@@ -132,7 +132,7 @@ class Facts:
     precision: bool = False
     layer: str = ""
     label: Callable[[Attrs], str] | None = None
-    on_codes: OnCodes = OnCodes()
+    quantized: Quantized = Quantized()
     calibrated: str = ""
 
     def output_name(self, k: int, count: int, attrs: dict[str, Any]) -> str:

@@ -26,15 +26,15 @@ def maxabsolute(data: Value) -> Value:
 
 @_enter("prepare_data")
 def prepare_data(data: Value, maxabs: Value) -> Value:
-    """int8 codes of float32 data, of which `maxabs` (an array of one) becomes 127; what is beyond is cut off."""
+    """int8 values of float32 data, of which `maxabs` (an array of one) becomes 127; what is beyond is cut off."""
     scale = TOP / F._reshape_to(maxabs, shape=(1,) * len(data.shape))
-    codes = F._npi_around(F.broadcast_mul(data, scale), scale=1.0)  # halves to the even neighbour
-    return F.Cast(F.clip(codes, a_min=-TOP, a_max=TOP), dtype="int8")
+    integers = F._npi_around(F.broadcast_mul(data, scale), scale=1.0)  # halves to the even neighbour
+    return F.Cast(F.clip(integers, a_min=-TOP, a_max=TOP), dtype="int8")
 
 
 @_enter("prepare_weight")
 def prepare_weight(weight: Value, maxabs: Value | None = None, *, already_quantized: Bool = False) -> Value:
-    """int8 codes of a weight (outputs, inputs).
+    """int8 values of a weight (outputs, inputs).
 
     Those that `prepare_data` gave stay as they are with already_quantized.
     """
@@ -42,14 +42,14 @@ def prepare_weight(weight: Value, maxabs: Value | None = None, *, already_quanti
         return F._copy(weight)
     if maxabs is None:
         raise MXNetError(
-            "intgemm_prepare_weight: the input maxabs is missing; only codes do without, already_quantized=True"
+            "intgemm_prepare_weight: the input maxabs is missing; a quantized weight alone does without, already_quantized=True"
         )
     return F._contrib_intgemm_prepare_data(weight, maxabs)
 
 
 @_enter("take_weight")
 def take_weight(weight: Value, indices: Value) -> Value:
-    """The codes of some outputs of a prepared weight."""
+    """The quantized values of some outputs of a prepared weight."""
     return F.take(weight, indices)
 
 
@@ -58,12 +58,12 @@ def fully_connected(
     data: Value, weight: Value, scaling: Value | None = None, bias: Value | None = None, *, num_hidden: Int,
     no_bias: Bool = False, flatten: Bool = True, out_type: Annotated[str, Choice("float32", "int32")] = "float32",
 ) -> Value:  # fmt: skip
-    """data weight^T of codes: times `scaling` plus bias as float32, or as int32 plus an int32 bias,
+    """data weight^T of quantized values: times `scaling` plus bias as float32, or as int32 plus an int32 bias,
     which then comes third.
 
-    float32 data becomes codes of its own largest absolute value, by which the result is multiplied again.
+    float32 data becomes quantized values of its own largest absolute value, by which the result is multiplied again.
     """
-    kind = "float64"  # holds every sum of products of codes
+    kind = "float64"  # holds every sum of products of quantized values
     back = None
     if "float" in str(data.dtype):
         largest = F._contrib_intgemm_maxabsolute(data)

@@ -10,7 +10,7 @@ from core import kernels
 from core.base import MXNetError
 from core.dtypes import FLOATS, dtype_name
 from core.ops.attributes import Bool, OptStr, Positive
-from core.ops.facts import OnCodes
+from core.ops.facts import Quantized
 from core.ops.registry import F, composite, gradient, infer, operator, specialize
 from core.ops.relations import FULLY_CONNECTED
 from core.ops.shape import expect_shape, in_shape
@@ -38,7 +38,7 @@ def _need_floats(name: str, *tensors: Any) -> None:
     "FullyConnected", aliases=("fully_connected",), memory="new", shape=FULLY_CONNECTED,
     when={"bias": ("no_bias", False)}, words={"x": "data"}, layer="weights",
     label=lambda attrs: f"FullyConnected\n{attrs['num_hidden']}",
-    on_codes=OnCodes("_sg_mkldnn_fully_connected", takes=("rectifier",), gives="numbers"),
+    quantized=Quantized("_sg_mkldnn_fully_connected", takes=("rectifier",), gives="numbers"),
 )  # fmt: skip
 def fully_connected(
     data: Tensor, weight: Tensor, bias: Tensor | None = None, *, num_hidden: Positive, no_bias: Bool = False,

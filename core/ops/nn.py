@@ -10,7 +10,7 @@ from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.kernels.formula import Expr, cbrt, eq, sqrt, where
 from core.ops.attributes import Any_, Bool, Choice, DType, Float, Int, OptBool, OptInt, OptStr, Positive, Shape, Share
-from core.ops.facts import OnCodes
+from core.ops.facts import Quantized
 from core.ops.pointwise import pointwise
 from core.ops.registry import Bound, F, Operator, composite, gradient, infer, operator, specialize, tell
 from core.ops.relations import CONVOLUTION, FIRST
@@ -83,19 +83,19 @@ def _how(attrs: Namespace) -> Attrs:
     return {"stride": attrs.stride, "dilate": attrs.dilate, "pad": attrs.pad, "groups": attrs.groups}
 
 
-@operator("_code_conv", memory="new")
-def _code_conv(
+@operator("_integer_conv", memory="new")
+def _integer_conv(
     data: Tensor, weight: Tensor, bias: Tensor | None = None, *, stride: Shape, dilate: Shape, pad: Shape, groups: Int
 ) -> Tensor:
-    """float32 sums of the products of codes, data uint8 or int8 and weight int8, and of the bias."""
+    """float32 sums of the products of quantized values, data uint8 or int8 and weight int8, and of the bias."""
     return kernels.conv.quantized_conv(data, weight, bias, stride, dilate, pad, groups)
 
 
-@operator("_code_linear", memory="new")
-def _code_linear(
+@operator("_integer_linear", memory="new")
+def _integer_linear(
     data: Tensor, weight: Tensor, scale: Tensor, bias: Tensor | None = None, *, rectify: Bool = False
 ) -> Tensor:
-    """float32 sums of the products of codes along the last axis, times scale, + bias; rectify: 0 for negative ones."""
+    """float32 sums of the products of integers along the last axis, times scale, + bias; rectify: 0 for negative ones."""
     return kernels.matmul.quantized_linear(data, weight, scale, bias, rectify)
 
 
@@ -153,7 +153,7 @@ def _to_channels_last(x: Any) -> Any:
 
 @composite(
     "Convolution", aliases=("convolution", "Convolution_v1"), shape=CONVOLUTION, when={"bias": ("no_bias", False)},
-    layer="weights", on_codes=OnCodes("_sg_mkldnn_conv", takes=("normalization", "sum", "rectifier", "limit")),
+    layer="weights", quantized=Quantized("_sg_mkldnn_conv", takes=("normalization", "sum", "rectifier", "limit")),
 )  # fmt: skip
 def convolution(
     data: Value, weight: Value, bias: Value | None = None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (),
@@ -365,7 +365,7 @@ def _pads(
 
 @composite(
     "Pooling", aliases=("pooling",), real=True, layer="pooling",
-    on_codes=OnCodes("_contrib_quantized_pooling", when=lambda attrs: attrs["pool_type"] in ("max", "avg")),
+    quantized=Quantized("_contrib_quantized_pooling", when=lambda attrs: attrs["pool_type"] in ("max", "avg")),
 )  # fmt: skip
 def pooling(
     data: Value, *, kernel: Shape = (), pool_type: Annotated[str, Choice("max", "avg", "sum", "lp")] = "max",

@@ -10,7 +10,7 @@ from core.kernels import formula as fx
 from core.kernels.formula import Expr, rsqrt
 from core.kernels.row_program import COLUMN, ROW, WHOLE
 from core.ops.attributes import Bool, Float, Int, OptFloat
-from core.ops.facts import MOVING, OnCodes, not_half
+from core.ops.facts import MOVING, Quantized, not_half
 from core.ops.pointwise import pointwise
 from core.ops.registry import F, Operator, composite, decompose, gradient, infer, operator, specialize
 from core.ops.relations import FIRST
@@ -41,7 +41,7 @@ def _channel_shapes(op: Operator, *names: str) -> None:
     names=("output", "mean", "var"), initial=MOVING,
     input_dtypes=dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), not_half),
     words={"x": "data", "running_mean": "moving_mean", "running_var": "moving_var"}, layer="normalization",
-    on_codes=OnCodes(part="normalization"),
+    quantized=Quantized(part="normalization"),
 )  # fmt: skip
 def batch_norm(
     data: Tensor, gamma: Tensor, beta: Tensor, moving_mean: Tensor, moving_var: Tensor, *, eps: Float = 1e-3,

@@ -9,7 +9,7 @@ from core import kernels
 from core.base import MXNetError
 from core.extents import length_of
 from core.ops.attributes import Any_, Bool, Choice, Float, Int, OpenShape, OptInt, OptShape, Positive, Scalar, Shape
-from core.ops.facts import OnCodes
+from core.ops.facts import Quantized
 from core.ops.registry import F, composite, gradient, operator, specialize
 from core.ops.relations import JOINED, JOINED_EVENLY, SAME, SPLIT, Cut
 from core.ops.shape import expect_shape, normal_axes, normal_axis
@@ -156,7 +156,7 @@ def _slice_like_gradient(
 
 @operator(
     "Concat", aliases=("concat",), memory="new", shape=JOINED, storage=Kept("csr"), joins="dim", layer="layout",
-    on_codes=OnCodes("_contrib_quantized_concat"),
+    quantized=Quantized("_contrib_quantized_concat"),
 )  # fmt: skip
 def concat(*data: Tensor, dim: Int = 1) -> Tensor:
     """Arrays of one type joined along an existing axis."""

@@ -39,28 +39,28 @@ def _conv_weight(
     return kernels.conv.pack(weight, shape, stride, dilate, pad, groups, exact)
 
 
-@operator("_plan_code_conv_weight")
-def _code_conv_weight(
+@operator("_plan_integer_conv_weight")
+def _integer_conv_weight(
     weight: Tensor, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int, signed: Bool
 ) -> Tensor:
-    """The weight of `_code_conv`, packed for codes of `shape`."""
+    """The weight of `_integer_conv`, packed for quantized values of `shape`."""
     return kernels.conv.pack_quantized(weight, shape, stride, dilate, pad, groups, signed)
 
 
-@operator("_plan_code_conv", memory="new", slides=True)
+@operator("_plan_integer_conv", memory="new", slides=True)
 def _requantized_conv(
     data: Tensor, weight: Tensor, bias: Tensor, scale: Tensor, residual: Tensor | None = None,
     meaning: Tensor | None = None, *, stride: Shape, dilate: Shape, pad: Shape, groups: Int, signed: Bool,
 ) -> Tensor:  # fmt: skip
-    """Codes nearest to `_code_conv` * scale + bias + residual * meaning; the weight may be packed."""
+    """Quantized values nearest to `_integer_conv` * scale + bias + residual * meaning; the weight may be packed."""
     return kernels.conv.requantized_conv(
         data, weight, bias, scale, stride, dilate, pad, groups, signed, residual, meaning
     )
 
 
-@operator("_plan_code_linear_weight")
-def _code_linear_weight(weight: Tensor, *, rows: Int) -> Tensor:
-    """The weight of `_code_linear`, packed for data of so many rows."""
+@operator("_plan_integer_linear_weight")
+def _integer_linear_weight(weight: Tensor, *, rows: Int) -> Tensor:
+    """The weight of `_integer_linear`, packed for data of so many rows."""
     return kernels.matmul.pack_quantized(weight, rows)
 
 
@@ -85,15 +85,15 @@ def _linear_weight(weight: Tensor, *, rows: Int) -> Tensor:
     return kernels.matmul.pack(weight, rows)
 
 
-@operator("_plan_roomy_concat", memory="new")
-def _roomy_concat(*data: Tensor, dim: Int, room: Int) -> Tensor:
-    """`Concat` at the beginning of memory where the axis may grow by `room`."""
-    return kernels.shape.concat(data, dim, room)
+@operator("_plan_growing_concat", memory="new")
+def _growing_concat(*data: Tensor, dim: Int, spare: Int) -> Tensor:
+    """`Concat` at the beginning of memory where the axis may grow by `spare` positions."""
+    return kernels.shape.concat(data, dim, spare)
 
 
 @operator("_plan_grown_concat")
 def _grown_concat(*data: Tensor, dim: Int) -> Tensor:
-    """`Concat` in the memory of the first array, which has room behind it."""
+    """`Concat` in the memory of the first array, which has spare positions behind it."""
     return kernels.shape.grown(data[0], data[1:], dim)
 
 
@@ -169,31 +169,31 @@ def _conv_packing(node: Node, exact: bool) -> tuple[Operator | Attrs, Operator |
     return F._plan_conv_weight, {"shape": hints(node.inputs[0].shape), **how, "exact": exact}
 
 
-@tell(F._code_conv, "packing")
-def _code_conv_packing(node: Node, exact: bool) -> tuple[Operator | Attrs, Operator | Attrs]:
+@tell(F._integer_conv, "packing")
+def _integer_conv_packing(node: Node, exact: bool) -> tuple[Operator | Attrs, Operator | Attrs]:
     data, how = node.inputs[0], {name: node.attrs[name] for name in ("stride", "dilate", "pad", "groups")}
-    return F._plan_code_conv_weight, {"shape": hints(data.shape), **how, "signed": data.dtype == "int8"}
+    return F._plan_integer_conv_weight, {"shape": hints(data.shape), **how, "signed": data.dtype == "int8"}
 
 
-@tell(F._plan_code_conv, "packing")
+@tell(F._plan_integer_conv, "packing")
 def _requantized_conv_packing(node: Node, exact: bool) -> tuple[Operator | Attrs, ...]:
-    return _code_conv_packing(node, exact)
+    return _integer_conv_packing(node, exact)
 
 
-@tell(F._code_linear, "packing")
-def _code_linear_packing(node: Node, exact: bool) -> tuple[Operator | Attrs, Operator | Attrs]:
-    return F._plan_code_linear_weight, {"rows": prod(hints(node.inputs[0].shape[:-1]))}
+@tell(F._integer_linear, "packing")
+def _integer_linear_packing(node: Node, exact: bool) -> tuple[Operator | Attrs, Operator | Attrs]:
+    return F._plan_integer_linear_weight, {"rows": prod(hints(node.inputs[0].shape[:-1]))}
 
 
-@tell(F._codes, "absorption")
-def _codes_absorption(node: Node, do: Callable[..., Any], counts: dict[Any, Any]) -> Value | None:
-    """Codes of a convolution of codes end it; those of the maxima of codes are maxima."""
+@tell(F._quantized, "absorption")
+def _quantized_absorption(node: Node, do: Callable[..., Any], counts: dict[Any, Any]) -> Value | None:
+    """Quantization ends a convolution of integers; of maxima of integers it makes maxima."""
     data, *rest = node.inputs
     made, signed = data.source, node.attrs["out_type"] == "int8"
     if made is None or counts[data] > 1:
         return None
     scale, residual, meaning = (*rest, None, None, None)[:3]
-    if made.op is F._code_conv and scale is not None:
+    if made.op is F._integer_conv and scale is not None:
         ends = (
             (-128.0, 127.0) if signed else (0.0, 127.0 if residual is not None and residual.dtype == "int8" else 255.0)
         )
@@ -201,14 +201,14 @@ def _codes_absorption(node: Node, do: Callable[..., Any], counts: dict[Any, Any]
             residual is not None and signed and residual.dtype != "int8"
         ):
             return None
-        codes, weight, *bias = made.inputs
+        integers, weight, *bias = made.inputs
         if prod(scale.shape) != weight.shape[0]:
             return None
         scale = do(F._reshape_to, scale, shape=(-1,))
         shift = None if not bias or bias[0] is None else do(F.broadcast_mul, bias[0], scale)
         meaning = None if meaning is None else do(F._reshape_to, meaning, shape=(1,))
-        given = (codes, weight, shift, scale, *(() if residual is None else (residual, meaning)))
-        return do(F._plan_code_conv, *given, **made.attrs, signed=signed)
+        given = (integers, weight, shift, scale, *(() if residual is None else (residual, meaning)))
+        return do(F._plan_integer_conv, *given, **made.attrs, signed=signed)
     if scale is None and made.op is F._max_pool and made.inputs[0].source is not None:
         cast, how = made.inputs[0].source, made.attrs
         even = len(how["kernel"]) == 2 and all(a == b and 2 * a <= k for (a, b), k in zip(how["pad"], how["kernel"]))

@@ -1,7 +1,7 @@
-"""Quantization to 8-bit integers (codes), and layers that compute on them; inference only.
+"""Quantization to 8-bit integers, and layers that compute on them; inference only.
 
-Codes come with the two ends of the range that they represent, as arrays of one element. int8 codes are symmetric about
-0, uint8 codes start at 0. Accumulated products are int32 codes, scaled so that 2^31 - 1 is the end of their range.
+Quantized values come with the range that they represent, as two arrays of one element. int8 values are symmetric about
+0, uint8 values start at 0. Accumulated products are int32 values, scaled so that 2^31 - 1 is the end of their range.
 """
 
 import functools
@@ -33,13 +33,13 @@ LIMITS = {"int8": (-128.0, 127.0), "uint8": (0.0, 255.0)}
 Out = Annotated[str, Choice("int8", "uint8")]
 AutoOut = Annotated[str, Choice("int8", "uint8", "auto")]
 TOP = float(2**31 - 1)
-OF_CODES = ("output", "min_output", "max_output")
+VALUES_AND_RANGE = ("output", "min_output", "max_output")
 INPUTS = {"weight": "int8", "bias": "int8"} | dict.fromkeys(  # ends of ranges and statistics are numbers
     "min_data max_data min_weight max_weight min_bias max_bias lhs_min lhs_max rhs_min rhs_max gamma beta "
     "moving_mean moving_var".split(),
     "float32",
 )
-NUMBERS = dict.fromkeys(  # of fused layers, which take weights in numbers beside codes too
+NUMBERS = dict.fromkeys(  # of fused layers, which take weights in numbers beside quantized values too
     "data weight bias gamma beta moving_mean moving_var addend data_min data_max addend_min addend_max".split(),
     "float32",
 )
@@ -49,29 +49,29 @@ def _nearest(x: Expr, high: Expr, low: Expr, nan: Expr) -> Expr:
     return f.where(f.isnan(x), nan, f.minimum(f.maximum(f.rint(x), low), high))
 
 
-def codes(data: Expr, *, high: Expr, low: Expr, nan: Expr) -> Expr:
+def nearest(data: Expr, *, high: Expr, low: Expr, nan: Expr) -> Expr:
     """The nearest whole numbers from low to high, halves to even."""
     return _nearest(data, high, low, nan)
 
 
-def scaled_codes(data: Expr, scale: Expr, *, high: Expr, low: Expr, nan: Expr) -> Expr:
+def nearest_scaled(data: Expr, scale: Expr, *, high: Expr, low: Expr, nan: Expr) -> Expr:
     """Those of data * scale."""
     return _nearest(data * scale, high, low, nan)
 
 
-def summed_codes(data: Expr, scale: Expr, addend: Expr, meaning: Expr, *, high: Expr, low: Expr, nan: Expr) -> Expr:
+def nearest_summed(data: Expr, scale: Expr, addend: Expr, meaning: Expr, *, high: Expr, low: Expr, nan: Expr) -> Expr:
     """Those of data * scale + addend * meaning, multiplied and added with one rounding, as by one instruction."""
     exact = f.cast(addend, "float64") * f.cast(meaning, "float64")
     return _nearest(f.cast(f.cast(data * scale, "float64") + exact, "float32"), high, low, nan)
 
 
 FORMULAS = {
-    len(formula.inputs): formula for formula in [Formula.of(rule) for rule in (codes, scaled_codes, summed_codes)]
+    len(formula.inputs): formula for formula in [Formula.of(rule) for rule in (nearest, nearest_scaled, nearest_summed)]
 }
 
 
-@operator("_codes", memory="new")
-def _codes_of(
+@operator("_quantized", memory="new")
+def _quantized_tensor(
     data: Tensor, scale: Tensor | None = None, addend: Tensor | None = None, meaning: Tensor | None = None, *,
     low: Float, high: Float, nan: Float, out_type: Out,
 ) -> Tensor:  # fmt: skip
@@ -92,32 +92,32 @@ def _whole(data: Expr) -> Expr:
 
 @composite("_contrib_quantize", outputs=3)
 def quantize(data: Value, min_range: Value, max_range: Value, *, out_type: Out = "uint8") -> Sequence[Value]:
-    """Codes of data in the range of two one-element arrays, and the range that the codes stand for."""
+    """Quantized values of data in the range of two one-element arrays, and the range that they stand for."""
     reach = _reach(min_range, max_range)
-    codes = _codes(data, out_type, _spread(EXACT[out_type] / reach, data))
-    return [codes, *_range(out_type, reach, min_range, max_range)]
+    integers = _quantized(data, out_type, _spread(EXACT[out_type] / reach, data))
+    return [integers, *_range(out_type, reach, min_range, max_range)]
 
 
 @composite("_contrib_quantize_v2", outputs=3, calibrated="values")
 def quantize_v2(
     data: Value, *, out_type: AutoOut = "int8", min_calib_range: OptFloat = None, max_calib_range: OptFloat = None
 ) -> Sequence[Value]:
-    """Codes of data in the calibrated range, or in the range of its values, and that range."""
+    """Quantized values of data in the calibrated range, or in the range of its values, and that range."""
     low, high = _calibrated(data, min_calib_range, max_calib_range)
     if out_type == "auto":
         out_type = "uint8" if min_calib_range is not None and min_calib_range >= 0 else "int8"
     reach = _reach(low, high)
-    codes = _codes(data, out_type, _spread(WIDE[out_type] / reach, data))
-    return [codes, *_range(out_type, reach, low, high)]
+    integers = _quantized(data, out_type, _spread(WIDE[out_type] / reach, data))
+    return [integers, *_range(out_type, reach, low, high)]
 
 
 @composite("_contrib_quantize_asym", outputs=3, names=("output", "scale", "shift"))
 def quantize_asym(
     data: Value, *, min_calib_range: OptFloat = None, max_calib_range: OptFloat = None
 ) -> Sequence[Value]:
-    """uint8 codes data * scale + shift of the calibrated range, or of that of the values; and scale and shift.
+    """uint8 values data * scale + shift of the calibrated range, or of that of the values; and scale and shift.
 
-    Codes of eight bits stay what they are, int8 ones above 128.
+    Integers of eight bits stay what they are, int8 ones above 128.
     """
     kind = dtype_name(data.dtype)
     one = F._arange_like(F.Cast(data, dtype="float32"), length=1) + 1.0
@@ -127,15 +127,15 @@ def quantize_asym(
     low, high = _calibrated(data, min_calib_range, max_calib_range)
     scale = EXACT["uint8"] / (high - low)
     shift = EXACT["uint8"] - high * scale
-    codes = F.floor(F.broadcast_add(F.broadcast_mul(data, _spread(scale, data)), _spread(shift + 0.5, data)))
-    return [F.Cast(F.clip(codes, a_min=0.0, a_max=EXACT["uint8"]), dtype="uint8"), scale, shift]
+    integers = F.floor(F.broadcast_add(F.broadcast_mul(data, _spread(scale, data)), _spread(shift + 0.5, data)))
+    return [F.Cast(F.clip(integers, a_min=0.0, a_max=EXACT["uint8"]), dtype="uint8"), scale, shift]
 
 
 @composite("_contrib_dequantize")
 def dequantize(
     data: Value, min_range: Value, max_range: Value, *, out_type: Annotated[str, Choice("float32")] = "float32"
 ) -> Value:
-    """The numbers that codes of the range stand for."""
+    """The numbers that quantized values of the range stand for."""
     return _meaning(data, _reach(min_range, max_range))
 
 
@@ -144,7 +144,7 @@ def requantize(
     data: Value, min_range: Value, max_range: Value, *, out_type: AutoOut = "int8", min_calib_range: OptFloat = None,
     max_calib_range: OptFloat = None,
 ) -> Sequence[Value]:  # fmt: skip
-    """int32 codes of a range as codes of eight bits of the calibrated range, or of the range of their values."""
+    """int32 values of a range as integers of eight bits of the calibrated range, or of the range of their values."""
     real = F.Cast(data, dtype="float32")
     real = F.broadcast_mul(real, _spread(_reach(min_range, max_range) / TOP, real))
     low, high = _calibrated(real, min_calib_range, max_calib_range)
@@ -152,12 +152,14 @@ def requantize(
         out_type = "uint8" if min_calib_range is not None and min_calib_range >= 0 else "int8"
     reach = _reach(low, high)
     # In this order, so that halves of the range stay halves.
-    codes = _codes(F.broadcast_div(real * EXACT[out_type], _spread(reach, real)), out_type)
+    integers = _quantized(F.broadcast_div(real * EXACT[out_type], _spread(reach, real)), out_type)
     zero = F.zeros_like(reach)
-    return [codes, zero if out_type == "uint8" else F.negative(reach), reach]
+    return [integers, zero if out_type == "uint8" else F.negative(reach), reach]
 
 
-@composite("_contrib_quantized_conv", outputs=3, names=OF_CODES, input_dtypes=INPUTS, when={"bias": ("no_bias", False)})
+@composite(
+    "_contrib_quantized_conv", outputs=3, names=VALUES_AND_RANGE, input_dtypes=INPUTS, when={"bias": ("no_bias", False)}
+)
 def quantized_conv(
     data: Value, weight: Value, bias: Value | None = None, min_data: Value | None = None, max_data: Value | None = None,
     min_weight: Value | None = None, max_weight: Value | None = None, min_bias: Value | None = None,
@@ -165,9 +167,9 @@ def quantized_conv(
     num_filter: Int, num_group: Int = 1, workspace: Int = 1024, no_bias: Bool = False, cudnn_tune: OptStr = None,
     cudnn_off: Bool = False, layout: OptStr = None,
 ) -> Sequence[Value]:  # fmt: skip
-    """Convolution of codes; int32 codes and their range.
+    """Convolution of quantized values; int32 values and their range.
 
-    Codes of the bias are added as they are, as in MXNet.
+    Quantized values of the bias are added as they are, as in MXNet.
     """
     _need_ends("quantized_conv", max_weight if no_bias else max_bias, no_bias)
     y = F.Convolution(
@@ -190,7 +192,7 @@ def _quantized_conv_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
 
 
 @composite(
-    "_contrib_quantized_fully_connected", outputs=3, names=OF_CODES, input_dtypes=INPUTS,
+    "_contrib_quantized_fully_connected", outputs=3, names=VALUES_AND_RANGE, input_dtypes=INPUTS,
     when={"bias": ("no_bias", False)},
 )  # fmt: skip
 def quantized_fully_connected(
@@ -198,7 +200,7 @@ def quantized_fully_connected(
     min_weight: Value | None = None, max_weight: Value | None = None, min_bias: Value | None = None,
     max_bias: Value | None = None, *, num_hidden: Int, no_bias: Bool = False, flatten: Bool = True,
 ) -> Sequence[Value]:  # fmt: skip
-    """data weight^T + bias of codes; int32 codes and their range."""
+    """data weight^T + bias of quantized values; int32 values and their range."""
     _need_ends("quantized_fully_connected", max_weight if no_bias else max_bias, no_bias)
     kind = _kind(data)
     reach, weight_reach = _reach(min_data, max_data), _reach(min_weight, max_weight)
@@ -224,7 +226,7 @@ def _quantized_fully_connected_shapes(shapes: dict[str, Any], attrs: Attrs) -> N
     _infer_ends(shapes)
 
 
-@composite("_contrib_quantized_pooling", outputs=3, names=OF_CODES, input_dtypes=INPUTS)
+@composite("_contrib_quantized_pooling", outputs=3, names=VALUES_AND_RANGE, input_dtypes=INPUTS)
 def quantized_pooling(
     data: Value, min_data: Value, max_data: Value, *, kernel: Shape = (),
     pool_type: Annotated[str, Choice("max", "avg", "sum", "lp")] = "max", global_pool: Bool = False,
@@ -232,28 +234,28 @@ def quantized_pooling(
     stride: Shape = (), pad: Shape = (), p_value: OptInt = None, count_include_pad: OptBool = None,
     layout: OptStr = None,
 ) -> Sequence[Value]:  # fmt: skip
-    """The maximum or the rounded mean of windows of codes, in the same range."""
+    """The maximum or the rounded mean of windows of quantized values, in the same range."""
     if pool_type not in ("max", "avg"):
         raise MXNetError(f"quantized_pooling: pool_type {pool_type!r} does not fit; 'max' and 'avg' are accepted")
     y = F.Pooling(
         _real(data), kernel=kernel, pool_type=pool_type, global_pool=global_pool, pooling_convention=pooling_convention,
         stride=stride, pad=pad, count_include_pad=count_include_pad, layout=layout,
     )  # fmt: skip
-    return [_codes(y, _kind(data)), F._copy(min_data), F._copy(max_data)]
+    return [_quantized(y, _kind(data)), F._copy(min_data), F._copy(max_data)]
 
 
-@composite("_contrib_quantized_act", outputs=3, names=OF_CODES, input_dtypes=INPUTS)
+@composite("_contrib_quantized_act", outputs=3, names=VALUES_AND_RANGE, input_dtypes=INPUTS)
 def quantized_act(
     data: Value, min_data: Value, max_data: Value, *,
     act_type: Annotated[str, Choice("relu", "sigmoid", "softrelu", "softsign", "tanh")],
 ) -> Sequence[Value]:  # fmt: skip
-    """A rectifier on codes, in the same range."""
+    """A rectifier on quantized values, in the same range."""
     if act_type != "relu":
         raise MXNetError(f"quantized_act: act_type {act_type!r} does not fit; 'relu' is accepted")
     return [F.relu(data), F._copy(min_data), F._copy(max_data)]
 
 
-@composite("_contrib_quantized_flatten", outputs=3, names=OF_CODES, input_dtypes=INPUTS)
+@composite("_contrib_quantized_flatten", outputs=3, names=VALUES_AND_RANGE, input_dtypes=INPUTS)
 def quantized_flatten(data: Value, min_data: Value, max_data: Value) -> Sequence[Value]:
     """All axes but the first one merged."""
     return [F.Flatten(data), F._copy(min_data), F._copy(max_data)]
@@ -263,9 +265,12 @@ for _op in (quantized_pooling, quantized_act, quantized_flatten):
     infer(_op)(lambda shapes, attrs: _infer_ends(shapes))
 
 
-@composite("_contrib_quantized_concat", outputs=3, names=OF_CODES, input_dtypes=INPUTS)
+@composite("_contrib_quantized_concat", outputs=3, names=VALUES_AND_RANGE, input_dtypes=INPUTS)
 def quantized_concat(*data: Value, dim: Int = 1) -> Sequence[Value]:
-    """Codes joined along an axis, those of the widest range, uint8 if all are: n arrays, then min and max of each."""
+    """Quantized values joined along an axis, those of the widest range, uint8 if all are.
+
+    data: n arrays, then min and max of each.
+    """
     n = len(data) // 3
     arrays, lows, highs = data[:n], data[n::2], data[n + 1 :: 2]
     kind = "uint8" if all(dtype_name(x.dtype) == "uint8" for x in arrays) else "int8"
@@ -274,7 +279,7 @@ def quantized_concat(*data: Value, dim: Int = 1) -> Sequence[Value]:
     parts = []
     for x, reach in zip(arrays, reaches, strict=True):
         factor = reach / _wide(x) / widest * WIDE[kind]
-        parts.append(_codes(_real(x), kind, _spread(factor, x)))
+        parts.append(_quantized(_real(x), kind, _spread(factor, x)))
     return [
         F.Concat(*parts, dim=dim),
         functools.reduce(F.broadcast_minimum, lows),
@@ -282,26 +287,27 @@ def quantized_concat(*data: Value, dim: Int = 1) -> Sequence[Value]:
     ]
 
 
-@composite("_contrib_quantized_elemwise_add", outputs=3, names=OF_CODES, input_dtypes=INPUTS)
+@composite("_contrib_quantized_elemwise_add", outputs=3, names=VALUES_AND_RANGE, input_dtypes=INPUTS)
 def quantized_elemwise_add(
     lhs: Value, rhs: Value, lhs_min: Value, lhs_max: Value, rhs_min: Value, rhs_max: Value, *,
     min_calib_range: OptFloat = None, max_calib_range: OptFloat = None,
 ) -> Sequence[Value]:  # fmt: skip
-    """The sum of codes: int8 codes of the calibrated range, or int32 codes of the sum of both ranges."""
+    """The sum of quantized values: int8 values of the calibrated range, or int32 values of the sum of both ranges."""
     left, right = _reach(lhs_min, lhs_max), _reach(rhs_min, rhs_max)
     total = F.broadcast_add(_meaning(lhs, left, "float64"), _meaning(rhs, right, "float64"))
     return _result(total, left + right, min_calib_range, max_calib_range)
 
 
 @composite(
-    "_contrib_quantized_elemwise_mul", outputs=lambda attrs: 1 if attrs["enable_float_output"] else 3, names=OF_CODES,
+    "_contrib_quantized_elemwise_mul", outputs=lambda attrs: 1 if attrs["enable_float_output"] else 3,
+    names=VALUES_AND_RANGE,
     input_dtypes=INPUTS,
 )  # fmt: skip
 def quantized_elemwise_mul(
     lhs: Value, rhs: Value, lhs_min: Value, lhs_max: Value, rhs_min: Value, rhs_max: Value, *,
     min_calib_range: OptFloat = None, max_calib_range: OptFloat = None, enable_float_output: Bool = False,
 ) -> Value | Sequence[Value]:  # fmt: skip
-    """The product of codes: float32 numbers, int8 codes of the calibrated range, or int32 codes."""
+    """The product of quantized values: float32 numbers, int8 values of the calibrated range, or int32 values."""
     left, right = _reach(lhs_min, lhs_max), _reach(rhs_min, rhs_max)
     if enable_float_output or min_calib_range is not None:
         product = F.broadcast_mul(_meaning(lhs, left, "float64"), _meaning(rhs, right, "float64"))
@@ -314,7 +320,7 @@ def quantized_elemwise_mul(
 
 
 @composite(
-    "_contrib_quantized_batch_norm", outputs=3, mutates=("moving_mean", "moving_var"), names=OF_CODES,
+    "_contrib_quantized_batch_norm", outputs=3, mutates=("moving_mean", "moving_var"), names=VALUES_AND_RANGE,
     input_dtypes=INPUTS, initial=MOVING,
 )  # fmt: skip
 def quantized_batch_norm(
@@ -323,25 +329,25 @@ def quantized_batch_norm(
     output_mean_var: Bool = False, axis: Int = 1, cudnn_off: Bool = False, min_calib_range: OptFloat = None,
     max_calib_range: OptFloat = None,
 ) -> Sequence[Value]:  # fmt: skip
-    """BatchNorm of codes with the running statistics, as int8 codes of the calibrated range.
+    """BatchNorm of quantized values with the running statistics, as int8 values of the calibrated range.
 
-    As in MXNet gamma counts whatever fix_gamma says, codes of uint8 become those of int8 first, and oneDNN divides by
+    As in MXNet gamma counts whatever fix_gamma says, values of uint8 become those of int8 first, and oneDNN divides by
     the root of 1 + eps once more.
     """
     if min_calib_range is None or max_calib_range is None:
         raise MXNetError("quantized_batch_norm: min_calib_range and max_calib_range are needed")
     reach, scale_out = _reach(min_data, max_data), _calibrated_scale(min_calib_range, max_calib_range)
-    codes = _real(data)
+    integers = _real(data)
     if _kind(data) == "uint8":
-        codes = _real(_codes(codes * (EXACT["int8"] / EXACT["uint8"]), "int8"))
+        integers = _real(_quantized(integers * (EXACT["int8"] / EXACT["uint8"]), "int8"))
     axis = normal_axis(axis, data.ndim, "quantized_batch_norm")
     along = tuple(-1 if k == axis else 1 for k in range(data.ndim))
     scale = gamma / F.sqrt(moving_var + eps)
     weight = F.broadcast_mul(scale, reach) * (scale_out / (WIDE["int8"] * math.sqrt(1.0 + eps)))
     bias = (beta - moving_mean * scale) * scale_out
     weight, bias = (F.Reshape(v, shape=along) for v in (weight, bias))
-    y = F.broadcast_add(F.broadcast_mul(codes, weight), bias)
-    return [_codes(y, "int8", nan=0.0), *_given_ends(reach, min_calib_range, max_calib_range)]
+    y = F.broadcast_add(F.broadcast_mul(integers, weight), bias)
+    return [_quantized(y, "int8", nan=0.0), *_given_ends(reach, min_calib_range, max_calib_range)]
 
 
 @infer(quantized_batch_norm)
@@ -350,12 +356,14 @@ def _quantized_batch_norm_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
         shapes[name] = (shapes["data"][attrs["axis"]],)
 
 
-@composite("_contrib_quantized_embedding", row_gradient=rows_if_asked, outputs=3, names=OF_CODES, input_dtypes=INPUTS)
+@composite(
+    "_contrib_quantized_embedding", row_gradient=rows_if_asked, outputs=3, names=VALUES_AND_RANGE, input_dtypes=INPUTS
+)
 def quantized_embedding(
     data: Value, weight: Value, min_weight: Value, max_weight: Value, *, input_dim: Positive, output_dim: Positive,
     dtype: DType = "float32", sparse_grad: Bool = False,
 ) -> Sequence[Value]:  # fmt: skip
-    """The rows of codes that data names, in the same range."""
+    """The rows of quantized values that data names, in the same range."""
     rows = F.Embedding(data, _real(weight), input_dim=input_dim, output_dim=output_dim)
     return [F.Cast(rows, dtype=dtype_name(weight.dtype)), F._copy(min_weight), F._copy(max_weight)]
 
@@ -376,7 +384,7 @@ def fused_conv(
 ) -> Value | Sequence[Value]:  # fmt: skip
     """A convolution, BatchNorm, sum and rectifier as one, for inference: what MXNet's quantization makes of them.
 
-    Weights and statistics are float32. Of codes and their range (`quantized`) it gives codes of the calibrated range,
+    Weights and statistics are float32. Of integers and their range (`quantized`) it gives integers of the calibrated range,
     or of that of the values, uint8 behind a rectifier, and that range; otherwise numbers of numbers. a_max: where the
     rectifier ends.
     """
@@ -399,14 +407,14 @@ def fused_conv(
     scales = _scale(WIDE["int8"], F.max(F.abs(weight), axis=tuple(range(1, weight.ndim)), keepdims=True))
     if bias is not None:
         bias = F.Reshape(bias, shape=(-1,) + (1,) * (weight.ndim - 1))
-        # Codes of the bias stay below half of the largest int32.
+        # Quantized values of the bias stay below half of the largest int32.
         scales = F.broadcast_minimum(scales, F.broadcast_div(TOP / 2 / F.abs(bias), data_scale))
-    codes = _codes(weight, "int8", scales)
+    integers = _quantized(weight, "int8", scales)
     scales = F.Reshape(scales, shape=by_channel)
     if bias is not None:
         bias = F._whole(F.broadcast_mul(scales, data_scale) * F.Reshape(bias, shape=by_channel))
         bias = F.Reshape(bias, shape=(-1,))
-    y = F._code_conv(data, codes, bias, **window(kernel, stride, dilate, pad, num_group))
+    y = F._integer_conv(data, integers, bias, **window(kernel, stride, dilate, pad, num_group))
     kind = "uint8" if rectified else "int8"
     if min_calib_range is None or max_calib_range is None:
         y = F.broadcast_div(y, scales * data_scale)
@@ -424,7 +432,7 @@ def fused_conv(
         meaning = scale / _scale(_wide(addend), _reach(addend_min, addend_max))
         sums = addend, _spread(meaning, addend)
         most = min(most, LIMITS[_kind(addend)][1])  # written over the addend, in its type
-    return [_codes(y, kind, scales, *sums, most=most), low, high]
+    return [_quantized(y, kind, scales, *sums, most=most), low, high]
 
 
 def _rectified(y: Value, a_max: float | None) -> Value:
@@ -459,22 +467,24 @@ def fused_fully_connected(
     with_eltwise: Bool = False, quantized: Bool = False, enable_float_output: Bool = False,
     channel_wise_quantize: Bool = False,
 ) -> Value:  # fmt: skip
-    """A fully connected layer and the activation behind it as one, for inference: numbers of numbers, or of codes.
+    """A fully connected layer and the activation behind it as one, for inference: numbers of numbers, or of integers.
 
-    Weights are float32. Of codes and their range (`quantized`, with `enable_float_output`), the weights become int8
-    codes of one range, or with `channel_wise_quantize` of a range for each output.
+    Weights are float32. Of integers and their range (`quantized`, with `enable_float_output`), the weights become int8
+    quantized values of one range, or with `channel_wise_quantize` of a range for each output.
     """
     if quantized:
         if not enable_float_output:
-            raise MXNetError("_sg_mkldnn_fully_connected: of codes it gives numbers; enable_float_output=True says so")
+            raise MXNetError(
+                "_sg_mkldnn_fully_connected: of quantized values it gives numbers; enable_float_output=True says so"
+            )
         data_scale = _scale(_wide(data), _reach(data_min, data_max))
-        make = _codes_by_output if channel_wise_quantize else _codes_of_one_range
-        codes, shift, scales = make(weight, bias, data_scale)
+        make = _quantized_by_output if channel_wise_quantize else _quantized_in_one_range
+        integers, shift, scales = make(weight, bias, data_scale)
         meaning = 1.0 / F.broadcast_mul(scales, data_scale)
         shift = None if bias is None else F.broadcast_mul(shift, meaning)
         rectify = with_eltwise and act_type == "relu"
         data = F.Flatten(data) if flatten else data
-        y = F._code_linear(data, codes, meaning, shift, rectify=rectify)
+        y = F._integer_linear(data, integers, meaning, shift, rectify=rectify)
         with_eltwise = with_eltwise and not rectify
     else:
         y = F.FullyConnected(data, weight, bias, no_bias=no_bias, num_hidden=num_hidden, flatten=flatten)
@@ -490,34 +500,34 @@ def _fused_fully_connected_takes(attrs: Attrs) -> list[str]:
 infer(fused_fully_connected)(fully_connected_shapes)
 
 
-def _codes_by_output(weight: Value, bias: Input, data_scale: Value) -> tuple[Value, Any, Value]:
-    """Codes of weights (outputs, inputs) and of the bias that fits sums of their products,
+def _quantized_by_output(weight: Value, bias: Input, data_scale: Value) -> tuple[Value, Any, Value]:
+    """Quantized values of weights (outputs, inputs) and of the bias that fits sums of their products,
     and the scales of the weights.
     """
     scales = _scale(WIDE["int8"], F.max(F.abs(weight), axis=1))
     if bias is not None:
         scales = F.broadcast_minimum(scales, F.broadcast_div(TOP / 2 / F.abs(bias), data_scale))
         bias = F._whole(F.broadcast_mul(scales, data_scale) * bias)
-    return _codes(weight, "int8", F.expand_dims(scales, axis=1)), bias, scales
+    return _quantized(weight, "int8", F.expand_dims(scales, axis=1)), bias, scales
 
 
-def _codes_of_one_range(weight: Value, bias: Input, data_scale: Value) -> tuple[Value, Any, Value]:
-    """As `_codes_by_output`, with weights of one range, and a bias that was put on int8 codes before.
+def _quantized_in_one_range(weight: Value, bias: Input, data_scale: Value) -> tuple[Value, Any, Value]:
+    """As `_quantized_by_output`, with weights of one range, and a bias that was put on int8 values before.
 
     Halves go away from 0.
     """
     reach = F.max(F.abs(weight))
-    codes = _codes(weight, "int8", _spread(EXACT["int8"] / reach, weight))
+    integers = _quantized(weight, "int8", _spread(EXACT["int8"] / reach, weight))
     scale = _scale(WIDE["int8"], reach)
     if bias is not None:
         reach = F.max(F.abs(bias))
         bias_scale = _scale(WIDE["int8"], reach)
         wanted = data_scale * scale / bias_scale
         factor = F.broadcast_minimum(wanted, TOP / 2 / reach / bias_scale)
-        bias = F.round(F.broadcast_mul(_real(_codes(bias, "int8", EXACT["int8"] / reach)), factor))
-        codes = F.Cast(F.round(F.broadcast_mul(_real(codes), _spread(factor / wanted, codes))), dtype="int8")
+        bias = F.round(F.broadcast_mul(_real(_quantized(bias, "int8", EXACT["int8"] / reach)), factor))
+        integers = F.Cast(F.round(F.broadcast_mul(_real(integers), _spread(factor / wanted, integers))), dtype="int8")
         scale = scale * (factor / wanted)
-    return codes, bias, scale
+    return integers, bias, scale
 
 
 def _need_ends(name: str, last: Value | None, no_bias: bool) -> None:
@@ -541,21 +551,21 @@ def _real(x: Value) -> Value:
 
 
 def _meaning(x: Value, reach: Value, dtype: str = "float32") -> Value:
-    """The numbers that codes of a range stand for."""
+    """The numbers that quantized values of a range stand for."""
     number = F.Cast(reach, dtype=dtype) / _wide(x)
     return F.broadcast_mul(F.Cast(x, dtype=dtype), _spread(number, x))
 
 
-def _wide(codes: Value) -> float:
+def _wide(integers: Value) -> float:
     """The largest code of their type."""
-    return WIDE[_kind(codes)]
+    return WIDE[_kind(integers)]
 
 
-def _kind(codes: Value) -> str:
-    """The type of codes; MXNetError for arrays that hold none."""
-    kind = dtype_name(codes.dtype)
+def _kind(integers: Value) -> str:
+    """The type of quantized values; MXNetError for arrays that hold none."""
+    kind = dtype_name(integers.dtype)
     if kind not in WIDE:
-        raise MXNetError(f"codes are int8 or uint8, given {kind}")
+        raise MXNetError(f"quantized values are int8 or uint8, given {kind}")
     return kind
 
 
@@ -569,9 +579,9 @@ def _given_ends(reach: Value, low: float, high: float) -> list[Any]:
 
 
 def _result(y: Value, reach: Value, low: float | None, high: float | None) -> list[Any]:
-    """Numbers as int8 codes of a calibrated range, or as int32 codes of the range that reaches as far as `reach`."""
+    """Numbers as int8 values of a calibrated range, or as int32 values of the range that reaches as far as `reach`."""
     if low is not None and high is not None:
-        return [_codes(y * _calibrated_scale(low, high), "int8", nan=0.0), *_given_ends(reach, low, high)]
+        return [_quantized(y * _calibrated_scale(low, high), "int8", nan=0.0), *_given_ends(reach, low, high)]
     scaled = F.broadcast_div(y * TOP, _spread(F.Cast(reach, dtype=dtype_name(y.dtype)), y))
     return [F.Cast(F.clip(scaled, a_min=-TOP - 1.0, a_max=TOP), dtype="int32"), *_ends(reach)]
 
@@ -593,24 +603,24 @@ def _range(kind: str, reach: Value, low: Value, high: Value) -> tuple[Value, ...
 
 
 def _calibrated_scale(low: float, high: float) -> float:
-    """int8 codes a number in a calibrated range; endless for a range of nothing, as in MXNet."""
+    """int8 values a number in a calibrated range; endless for a range of nothing, as in MXNet."""
     reach = max(abs(low), abs(high))
     return WIDE["int8"] / reach if reach else math.inf
 
 
 def _scale(largest: float, reach: Value) -> Value:
-    """Codes a number; 2^31 - 1 for a range of nothing, so that layers on its codes give their bias."""
+    """Quantized values a number; 2^31 - 1 for a range of nothing, so that layers on them give their bias."""
     return F.where(reach == 0.0, F.zeros_like(reach) + TOP, largest / reach)
 
 
-def _codes(data: Value, kind: str, *rest: Value, most: float | None = None, nan: float | None = None) -> Value:
-    """Codes nearest to data [* scale [+ addend * meaning]], up to `most`.
+def _quantized(data: Value, kind: str, *rest: Value, most: float | None = None, nan: float | None = None) -> Value:
+    """Quantized values nearest to data [* scale [+ addend * meaning]], up to `most`.
 
     What is not a number, as 0 in a range of nothing, is `nan`: by default 127 of int8 and 0 of uint8.
     """
     low, high = LIMITS[kind]
     nan = (high if kind == "int8" else low) if nan is None else nan
-    return F._codes(data, *rest, low=low, high=high if most is None else most, nan=nan, out_type=kind)
+    return F._quantized(data, *rest, low=low, high=high if most is None else most, nan=nan, out_type=kind)
 
 
 def _spread(number: Value, data: Value) -> Value:

@@ -13,7 +13,7 @@ from core import kernels, storage
 from core.base import MXNetError, NoAxis, WrongKind
 from core.kernels.row_program import kept
 from core.ops.attributes import Any_, Axis, Bool, DTypeType, Int, OptInt, OptShape, Scalar, Shape
-from core.ops.facts import OnCodes, Target
+from core.ops.facts import Quantized, Target
 from core.ops.registry import F, Operator, composite, gradient, operator, specialize, tell
 from core.ops.relations import FIRST, RESHAPE, TRANSPOSE
 from core.ops.rows import by_rows, summed
@@ -145,7 +145,7 @@ def dynamic_reshape(data: Tensor, shape: Tensor) -> Tensor:
 
 @operator(
     "Flatten", aliases=("flatten", "_npx_batch_flatten"), unnamed=True, reshapes=True, layer="layout",
-    on_codes=OnCodes("_contrib_quantized_flatten"),
+    quantized=Quantized("_contrib_quantized_flatten"),
 )  # fmt: skip
 def flatten(data: Tensor) -> Tensor:
     """All axes but the first one merged."""

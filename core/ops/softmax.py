@@ -11,7 +11,7 @@ from core.dtypes import accumulates_safely, dtype_name
 from core.kernels import formula as fx
 from core.kernels.formula import Expr
 from core.ops.attributes import Bool, Choice, Int, OptDType, OptFloat
-from core.ops.facts import OnCodes
+from core.ops.facts import Quantized
 from core.ops.registry import F, Operator, composite, decompose, gradient, operator, specialize
 from core.ops.relations import FIRST
 from core.ops.rows import by_rows, last_axis, row_fmax, row_sum
@@ -27,7 +27,7 @@ def _softmax(data: Tensor, *, axis: Int) -> Tensor:
 
 @operator("_onednn_softmax", memory="new")
 def _onednn_softmax(data: Tensor, *, axis: Int = -1) -> Tensor:
-    """The softmax of networks on codes: rounded as MXNet's, where oneDNN computed it, to the last bit."""
+    """The softmax of networks on quantized values: rounded as MXNet's, where oneDNN computed it, to the last bit."""
     return kernels.softmax.onednn_softmax(data, _axis_of(axis, data.dim()))
 
 
@@ -109,7 +109,7 @@ _WIDTH = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}  # bytes
 
 @composite(
     "softmax", shape=FIRST, when={"length": ("use_length", True)}, input_dtypes={"length": "int32"},
-    on_codes=OnCodes("_onednn_softmax", gives="rounded"),
+    quantized=Quantized("_onednn_softmax", gives="rounded"),
 )  # fmt: skip
 def softmax(
     data: Value, length: Input = None, *, axis: Int = -1, temperature: OptFloat = None, dtype: OptDType = None,

@@ -14,7 +14,7 @@ from core.ops.registry import F
 
 
 def _in_one_memory(node: Node, walk: Walk) -> Made | None:
-    """A concatenation of a chain with room for what follows, or in the room of what goes before."""
+    """A concatenation of a chain with spare memory for what follows, or in that of what goes before."""
     if "following" not in walk.memory:
         walk.memory["following"] = _following(walk)
         walk.memory["behind"] = set(walk.memory["following"].values())
@@ -52,8 +52,8 @@ def _beginning(node: Node, following: dict[Node, Node]) -> Node:
     last = node
     while last in following:
         last = following[last]
-    room = _length(last) - _length(node)
-    return apply(F._plan_roomy_concat, node.inputs, {"dim": axis_joined(node), "room": room}, node.inputs[0])
+    spare = _length(last) - _length(node)
+    return apply(F._plan_growing_concat, node.inputs, {"dim": axis_joined(node), "spare": spare}, node.inputs[0])
 
 
 def _growing(node: Node) -> Node:

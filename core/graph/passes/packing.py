@@ -41,7 +41,7 @@ def _pack(node: Node, walk: Walk) -> Made:
 
 
 def _whole(value: Value) -> bool:
-    """Whether these are whole numbers in a type of fractions, as those of networks on codes."""
+    """Whether these are whole numbers in a type of fractions, as those of networks on quantized values."""
     made = value.source
     return made is not None and made.op.identity and made.inputs[0].dtype not in FLOATS
 

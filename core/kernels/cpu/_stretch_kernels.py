@@ -70,7 +70,7 @@ def pointwise(
     shape: Ints, formula: Formula, operands: Sequence[Any], attrs: Sequence[float], dtype: torch.dtype
 ) -> Taken:  # fmt: skip
     """Sums and products of two values that calls made, as by squeeze-and-excitation (Hu et al., 2018)."""
-    if formula.name in ("codes", "scaled_codes"):
+    if formula.name in ("nearest", "nearest_scaled"):
         return codes(shape, attrs, dtype, *operands)
     if formula.name == "scaled":
         return scaled(shape, *operands)

@@ -51,9 +51,9 @@ FAST: dict[str, Callable] = {
     "elu_grad0": lambda dy, x, out, slope: _elu_backward(dy, slope, 1, 1, True, out),
     "square": torch.square,
     "clip": torch.clamp,
-    "codes": quantized,
-    "scaled_codes": scaled_quantized,
-    "summed_codes": summed_quantized,
+    "nearest": quantized,
+    "nearest_scaled": scaled_quantized,
+    "nearest_summed": summed_quantized,
     "clip_grad0": lambda dy, data, high, low: only_inside(data, low, high, dy),
 }
 _OPERATORS: dict[str, Callable] = {

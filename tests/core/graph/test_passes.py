@@ -279,7 +279,7 @@ def test_joins_that_go_on_copy_what_is_new(layout):
     x, weights = array(2, 4, 6, 5), (array(8, 4, 3, 3), array(8))
     graph = joins(traced(block, x))
     found = [name for name in names(graph) if "oncat" in name]
-    assert found == ["_plan_roomy_concat", "_plan_grown_concat", "_plan_grown_concat", "Concat"]
+    assert found == ["_plan_growing_concat", "_plan_grown_concat", "_plan_grown_concat", "Concat"]
     eager = [y.asnumpy() for y in block(x)]
     hybrid = nn.HybridLambda(lambda F, x: block(x))
     hybrid.hybridize()

@@ -127,6 +127,6 @@ def test_every_fact_names_inputs_and_attributes_that_the_operator_has():
         assert set(op.words.values()) <= set(op.inputs), op
         for attribute in (op.target and op.target.attribute, op.index, op.fills if isinstance(op.fills, str) else None):
             assert attribute is None or attribute in op.attrs, op
-        for other in (op.in_parts, op.on_codes.operator):
+        for other in (op.in_parts, op.quantized.operator):
             assert not other or other in TABLE, op
         assert op.auxiliary <= op.mutates <= set(op.inputs), op

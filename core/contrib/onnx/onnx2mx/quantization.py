@@ -24,16 +24,16 @@ def _spread(net, x: Symbol, value, axis: int) -> Symbol:
 
 
 def _decoded(net, x, scale, zero, axis: int = 1) -> Symbol:
-    """The numbers that codes stand for; without a scale, codes less their zero point."""
-    codes = net.symbol(x)
-    made = sym.Cast(codes, dtype="float32")
+    """The numbers that quantized values stand for; without a scale, quantized values less their zero point."""
+    integers = net.symbol(x)
+    made = sym.Cast(integers, dtype="float32")
     if zero is not None:
-        made = sym.broadcast_sub(made, _spread(net, codes, zero, axis))
-    return made if scale is None else sym.broadcast_mul(made, _spread(net, codes, scale, axis))
+        made = sym.broadcast_sub(made, _spread(net, integers, zero, axis))
+    return made if scale is None else sym.broadcast_mul(made, _spread(net, integers, scale, axis))
 
 
 def _encoded(net, x: Symbol, scale, zero, axis: int = 1) -> Symbol:
-    """Codes of numbers: rounded to even, then cut to the range of the zero point's type."""
+    """Quantized values of numbers: rounded to even, then cut to the range of the zero point's type."""
     dtype = "uint8" if zero is None else net.dtype(zero)
     if dtype not in _RANGE:
         raise net.refuse(f"codes of {dtype} are not converted")
@@ -53,19 +53,19 @@ converts("QuantizeLinear")(
 
 
 @converts("MatMulInteger")
-def matmul_of_codes(net, attrs, a, b, a_zero=None, b_zero=None):
+def integer_matmul(net, attrs, a, b, a_zero=None, b_zero=None):
     made = sym.op._npi_matmul(_decoded(net, a, None, a_zero, -2), _decoded(net, b, None, b_zero, -1))
     return sym.Cast(made, dtype="int32")
 
 
 @converts("QLinearMatMul")
-def matmul_on_codes(net, attrs, a, a_scale, a_zero, b, b_scale, b_zero, scale, zero):
+def quantized_matmul(net, attrs, a, a_scale, a_zero, b, b_scale, b_zero, scale, zero):
     made = sym.op._npi_matmul(_decoded(net, a, a_scale, a_zero, -2), _decoded(net, b, b_scale, b_zero, -1))
     return _encoded(net, made, scale, zero)
 
 
 def _numbers(net, weight, scale, zero) -> np.ndarray:
-    """A constant weight of codes as numbers."""
+    """A constant weight of quantized values as numbers."""
     weight = net.number(weight, "the weight").astype(np.float32)
     spread = (-1, *(1,) * (weight.ndim - 1))
     if zero is not None:
@@ -74,13 +74,13 @@ def _numbers(net, weight, scale, zero) -> np.ndarray:
 
 
 @converts("ConvInteger")
-def convolution_of_codes(net, attrs, x, weight, x_zero=None, w_zero=None):
+def integer_convolution(net, attrs, x, weight, x_zero=None, w_zero=None):
     made = convolution(net, attrs, _decoded(net, x, None, x_zero), _numbers(net, weight, None, w_zero))
     return sym.Cast(made, dtype="int32")
 
 
 @converts("QLinearConv")
-def convolution_on_codes(net, attrs, x, x_scale, x_zero, weight, w_scale, w_zero, scale, zero, bias=None):
+def quantized_convolution(net, attrs, x, x_scale, x_zero, weight, w_scale, w_zero, scale, zero, bias=None):
     numbers = _numbers(net, weight, w_scale, w_zero)
     if bias is not None:
         factor = net.number(x_scale, "the scale") * net.number(w_scale, "the scale")

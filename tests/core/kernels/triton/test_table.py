@@ -34,7 +34,7 @@ UNRECORDED = {
     "_write_state": _PART + "IdentityAttachKLSparseReg",
     **dict.fromkeys(("_gamma_of_shape", "_gamma_slope"), "both backends are compared with quantiles: tests/core/ops/test_gamma_slope.py"),
     **dict.fromkeys(("_plan_rnn", "_plan_rnn_grad"), "RNN on vectors of its parameters, by the same kernels"),
-    **dict.fromkeys(("_plan_roomy_concat", "_plan_grown_concat"), "parts of plans for CPUs: tests/core/graph/test_passes.py"),
+    **dict.fromkeys(("_plan_growing_concat", "_plan_grown_concat"), "parts of plans for CPUs: tests/core/graph/test_passes.py"),
     **dict.fromkeys(("_plan_stretch", "_plan_stretch_weight"), "parts of plans for CPUs: tests/core/graph/test_stretches.py"),
     **dict.fromkeys(("_foreach", "_while_loop", "_cond", "_gradient", "_loop", "_loop_grad", "_np_function"), _GRAPH),
     **dict.fromkeys(("_arange", "_eye", "_full", "_linspace", "_ones", "_zeros"), _EMPTY),
