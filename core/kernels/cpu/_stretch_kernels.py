@@ -145,9 +145,17 @@ def quantized_linear(
     outputs, inputs = w.tensor.shape
     rows, made = math.prod(x.shape[:-1]), fresh(shape, torch.float32)
     source, target = x.layout(rows, inputs), made.layout(rows, outputs)
-    ending = onednn.attributes("relu" if rectify else None, scaled={onednn.WEIGHTS: int(scale.tensor.numel() > 1)})
-    primitive = onednn.product(source, _any(w, 1), _vector(b), target, ending)
-    return _product("linear of codes", primitive, source, x, w, b, 1, target, made, scale=scale)
+    scaled = {onednn.WEIGHTS: int(scale.tensor.numel() > 1)}
+
+    def taken(activation: str | None) -> Taken:
+        ending = onednn.attributes(activation, scaled=scaled)
+        primitive = onednn.product(source, _any(w, 1), _vector(b), target, ending)
+        return _product("linear of codes", primitive, source, x, w, b, 1, target, made, scale=scale)
+
+    calls, *rest = taken("relu" if rectify else None)
+    if not rectify:
+        calls[0].ended = lambda activation: taken(activation)[0][0]
+    return calls, *rest
 
 
 def codes(shape: Ints, attrs: Sequence[float], dtype: torch.dtype, x: Data, scale: Parameter | None = None) -> Taken:
@@ -256,12 +264,13 @@ def _product(
 ) -> Taken:  # fmt: skip
     chosen = primitive.chosen(onednn.WEIGHTS)
     packed = Parameter(w.key, w.tensor, Packed(chosen, _by_groups(tuple(w.tensor.shape), groups)))
-    arguments = [(onednn.SOURCE, source, x), (onednn.WEIGHTS, chosen, packed), (onednn.DESTINATION, target, made)]
+    arguments = [(onednn.SOURCE, source, x), (onednn.WEIGHTS, chosen, packed)]
     if b is not None:
         arguments.append((onednn.BIAS, _vector(b), b))
     if scale is not None:
         arguments.append(_scaled(onednn.WEIGHTS, scale))
-    return [Call(kernel, primitive, [*arguments, *added])], made, math.prod(made.shape) * math.prod(w.tensor.shape[1:])
+    arguments += [*added, (onednn.DESTINATION, target, made)]
+    return [Call(kernel, primitive, arguments)], made, math.prod(made.shape) * math.prod(w.tensor.shape[1:])
 
 
 def _pooled(kernel: str, shape: Ints, x: Data, window: Ints, stride: Ints, pad: Pads, **how: bool) -> Taken:

@@ -126,3 +126,14 @@ def test_ranges_of_the_values_that_come(monkeypatch):
     layers = [conv(activation="relu"), conv(8, 1), nn.Flatten(), nn.Dense(4)]
     found, wanted, _ = both_ways(layers, numbers(2, 16, 8, 8), monkeypatch=monkeypatch, calib_mode="none")
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("activation", ["gelu", "tanh", "sigmoid"])
+def test_activations_end_dense_layers(activation, monkeypatch):
+    end = nn.GELU() if activation == "gelu" else nn.Activation(activation)
+    layers = [nn.Dense(24, flatten=False), end, nn.Dense(7, flatten=False)]
+    found, wanted, taken = both_ways(layers, numbers(3, 5, 20), monkeypatch=monkeypatch)
+    step = np.unique(np.abs(wanted))[1]
+    assert (np.abs(found - wanted) > 1e-5 * np.abs(wanted).max()).mean() < 0.02  # halves, and digits of the activation
+    assert np.abs(found - wanted).max() <= max(step, 0.02 * np.abs(wanted).max())
+    assert taken == "oneDNN: 2 codes, 2 linear of codes"
