@@ -31,7 +31,8 @@ class Entry(NamedTuple):
 
     def descriptor(self, given: TensorDescriptor, number: int) -> Callable[[int], Sequence]:
         """A function of an address: the arguments that stand for `given`, with its memory there."""
-        return functools.lru_cache(maxsize=KEPT)(lambda address: self.expand(_moved(given, address), number))
+        like = _moved(given, 0)  # `given` would keep its memory for as long as the function is there
+        return functools.lru_cache(maxsize=KEPT)(lambda address: self.expand(_moved(like, address), number))
 
 
 def entry(compiled) -> Entry:

@@ -39,6 +39,7 @@ MOST_HIDDEN = 1024
 _ALONE = 32  # columns that one program takes for itself
 _COLUMNS = (8, 16, 32)  # of a program among several: the fewer, the more programs share the weights
 _NARROWEST = {32: 8, 64: 16}  # columns that the matrix instructions have, by warp size
+_MOST_TILES = 2**16 - 1  # the second axis of a grid
 _BYTES_K = 128  # of a row of the hidden state that are multiplied at once
 
 
@@ -54,6 +55,8 @@ def tiling(batch: int, hidden: int, target: Target) -> Tiling | None:
     """How a batch is shared out; None where that takes more programs than there are processors."""
     rows = min(64, max(16, triton.next_power_of_2(batch)))
     tiles = triton.cdiv(batch, rows)
+    if tiles > _MOST_TILES:
+        return None
     if hidden <= _ALONE or INTERPRETED:  # the interpreter runs one program after the other, so none may wait
         return Tiling(rows, _ALONE, (1, tiles))
     shared = (Tiling(rows, columns, (triton.cdiv(hidden, columns), tiles)) for columns in _COLUMNS)

@@ -6,6 +6,7 @@ import functools
 import math
 import operator
 import re
+import weakref
 from collections.abc import Callable, Sequence
 
 import torch
@@ -45,7 +46,9 @@ class Recording(TorchDispatchMode):
         self.lines: list[str | _Memory] = []
         self.conditions: list[str] = []
         self.scope: dict[str, object] = {}  # what names of the source stand for
-        self.memories: dict[int, tuple[Tensor, _Memory]] = {}  # where tensors lie, by their ids; they are kept alive
+        # Where tensors lie, by their ids. They may go meanwhile, so that a plan takes no more memory than otherwise.
+        self.memories: dict[int, tuple[weakref.ref, _Memory]] = {}
+        self.every: list[_Memory] = []
         self.values = [self._argument(n, v, is_number) for n, v in zip(names, values, strict=True)]
 
     def replay(self, result, launcher: Callable) -> Callable | None:
@@ -85,12 +88,12 @@ class Recording(TorchDispatchMode):
         beginning, texts = [], [line if isinstance(line, str) else line.taken(self) for line in self.lines]
         if len(inner) > 1:
             places, nbytes = placed(inner.values(), _ALIGNED)
-            device = next(iter(inner)).tensor.device
+            device = next(iter(inner)).device
             beginning = [self._blank("arena", (nbytes,), (1,), torch.uint8, device), "arena_at = arena.data_ptr()"]
             for (memory, (k, _, _)), place in zip(inner.items(), places, strict=True):
                 texts[k], texts[uses[memory.name][0]] = "", f"{memory.address} = arena_at + {self._constant(place)}"
         gone: dict[int, list[str]] = {}
-        for memory in dict.fromkeys(memory for _, memory in self.memories.values()):
+        for memory in self.every:
             if memory not in inner and memory.name not in self.scope:
                 last = max(uses.get(name, [-1])[-1] for name in (memory.name, memory.address))
                 gone.setdefault(last, []).append(memory.name)
@@ -162,7 +165,7 @@ class Recording(TorchDispatchMode):
             raise _Unknown
         for made in results:
             if first is not None and _storage(made) == _storage(first):
-                self.memories[id(made)] = made, self._memory(first)
+                self.memories[id(made)] = weakref.ref(made), self._memory(first)
             elif name in _BLANK:
                 self._own(made)
             elif name in _FILLED or name in _FULL:
@@ -213,7 +216,7 @@ class Recording(TorchDispatchMode):
         if isinstance(value, Tensor):
             if id(value) in self.memories:  # given twice, which in another call may be two tensors
                 value = value.detach()
-            self.memories[id(value)] = value, _Memory(name, value, False)
+            self._enter(value, name, False)
         elif type(value) is tuple or type(value) is list:
             named = [isinstance(item, (Tensor, tuple, list)) or is_number(root, item) for item in value]
             if any(named):
@@ -239,7 +242,7 @@ class Recording(TorchDispatchMode):
 
     def _stream(self) -> str:
         if "_stream" not in self.scope:
-            device = next((m.tensor.device for _, m in self.memories.values()), None)
+            device = self.every[0].device if self.every else None
             if device is None or (device.type == "cuda" and device.index is None):
                 raise _Unknown
             current, index = stream_of(device.index)
@@ -248,16 +251,22 @@ class Recording(TorchDispatchMode):
         return "_now"
 
     def _memory(self, t: Tensor) -> _Memory:
-        if id(t) not in self.memories:
-            if not getattr(t, "is_constant", False):
-                raise _Unknown  # memory that is neither an argument's nor the call's own
-            self.memories[id(t)] = t, _Memory(self._name("constant", t), t, False)
-        return self.memories[id(t)][1]
+        known = self.memories.get(id(t))
+        if known is not None and known[0]() is t:
+            return known[1]
+        if not getattr(t, "is_constant", False):
+            raise _Unknown  # memory that is neither an argument's nor the call's own
+        return self._enter(t, self._name("constant", t), False)
+
+    def _enter(self, t: Tensor, name: str, own: bool) -> _Memory:
+        memory = _Memory(name, t, own)
+        self.memories[id(t)] = weakref.ref(t), memory
+        self.every.append(memory)
+        return memory
 
     def _own(self, t: Tensor, taken: bool = True) -> _Memory:
         """Memory of the call's own, which is `taken` blank at this line."""
-        memory = _Memory(f"own{len(self.memories)}", t, True)
-        self.memories[id(t)] = t, memory
+        memory = self._enter(t, f"own{len(self.every)}", True)
         self.lines += [memory] * taken
         return memory
 
@@ -267,17 +276,17 @@ class Recording(TorchDispatchMode):
         if not memory.addressed:
             memory.addressed = True
             self.lines.append(f"{name} = {memory.name}.data_ptr()")
-        bytes_ = t.storage_offset() * t.itemsize - memory.tensor.storage_offset() * memory.tensor.itemsize
+        bytes_ = t.storage_offset() * t.itemsize - memory.offset * memory.dtype.itemsize
         return f"{name} + {self._constant(bytes_)}" if bytes_ else name
 
     def _tensor(self, t: Tensor) -> str:
         """Source of a tensor as torch knows it."""
         memory = self._memory(t)
-        if t is memory.tensor:
+        if memory.tensor() is t:
             return memory.fixed()
-        if t.dtype is not memory.tensor.dtype:
+        if t.dtype is not memory.dtype:
             raise _Unknown
-        offset = self._constant(t.storage_offset() - memory.tensor.storage_offset())
+        offset = self._constant(t.storage_offset() - memory.offset)
         start = offset if memory.own else f"{memory.name}.storage_offset() + {offset}"
         layout = f"{self._name('shape', tuple(t.shape))}, {self._name('strides', t.stride())}"
         return f"{memory.name}.as_strided({layout}, {start})"
@@ -298,31 +307,29 @@ class _Memory:
     """Memory that a replay has a tensor for: that of an argument, or what the call takes itself (`own`)."""
 
     def __init__(self, name: str, tensor: Tensor, own: bool):
-        self.name, self.tensor, self.own = name, tensor, own
+        self.name, self.tensor, self.own = name, weakref.ref(tensor), own
         self.address, self.addressed = f"{name}_at", False  # what its address is called, and whether a kernel takes it
-        self.layout: Tensor | None = None  # as which tensor it is taken, once that matters
+        self.dtype, self.device, self.offset = tensor.dtype, tensor.device, tensor.storage_offset()
+        self.nbytes = _extent(tensor) * tensor.itemsize
+        self.layout = tuple(tensor.shape), tensor.stride(), tensor.dtype
+        self.taken_as: weakref.ref | None = None  # as which tensor, once that matters
 
     def fixed(self) -> str:
-        """Its name, for its tensor as it was."""
+        """Its name, for its tensor as it was, which is there."""
         if self.own:
-            self.layout = self.tensor
+            self.taken_as = self.tensor
         return self.name
 
     def takes_layout_of(self, t: Tensor) -> bool:
         """Whether the memory can be taken as `t`, a view of all of it, in the first position."""
-        whole = t.itemsize == self.tensor.itemsize and _extent(t) == _extent(self.tensor)
-        if self.layout is None and whole and t.storage_offset() == 0:
-            self.layout = t
-        return self.layout is t
+        whole = t.itemsize == self.dtype.itemsize and _extent(t) * t.itemsize == self.nbytes
+        if self.taken_as is None and whole and t.storage_offset() == 0:
+            self.taken_as, self.layout = weakref.ref(t), (tuple(t.shape), t.stride(), t.dtype)
+        return self.taken_as is not None and self.taken_as() is t
 
     def taken(self, recording: Recording) -> str:
         """The line that takes it."""
-        t = self.tensor if self.layout is None else self.layout
-        return recording._blank(self.name, tuple(t.shape), t.stride(), t.dtype, t.device)
-
-    @property
-    def nbytes(self) -> int:
-        return _extent(self.tensor) * self.tensor.itemsize
+        return recording._blank(self.name, *self.layout, self.device)
 
 
 class Number:
@@ -387,12 +394,23 @@ def _arithmetic(sign: str, combine: Callable) -> tuple[Callable, Callable]:
     )
 
 
+def _by_value(combine: Callable) -> tuple[Callable, Callable]:
+    """Of integers, where arithmetic is not followed."""
+    return (
+        lambda self, other: combine(self._pinned(), _value(other)),
+        lambda self, other: combine(_value(other), self._pinned()),
+    )
+
+
 def _comparison(sign: str, compare: Callable) -> Callable:
     return lambda self, other: self._compared(sign, compare, other)
 
 
-for _name, _sign in {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**"}.items():
-    _pair = _arithmetic(_sign, getattr(operator, _name))
+_FOLLOWED = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**"}
+_PAIRS = {name: _arithmetic(sign, getattr(operator, name)) for name, sign in _FOLLOWED.items()}
+for _name in ("and", "or", "xor", "lshift", "rshift", "floordiv", "mod"):
+    _PAIRS[_name] = _by_value(getattr(operator, f"__{_name}__"))
+for _name, _pair in _PAIRS.items():
     setattr(Number, f"__{_name}__", _pair[0])
     setattr(Number, f"__r{_name}__", _pair[1])
 for _name, _sign in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():

@@ -11,11 +11,13 @@ several calls before the first gradient, shapes beyond the memory for captures, 
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 from collections.abc import Callable, Sequence
 
 from core.kernels.triton import replay
+from core.kernels.triton._kernel import unrecorded
 from core.kernels.triton._recording import Recording
 
 WARM_UP = 6  # calls of a key before it is bound
@@ -65,20 +67,15 @@ class _Bound:
         """The call, in which what is bound to the key is found."""
         watch = Recording(self._names, args, lambda name, value: name == "keys" and type(value) is int)
         given = [_stand_in(watch, *each) for each in zip(self._names, args, watch.values, strict=True)]
+        watch.values.clear()  # the plan lets go of what it takes out of lists
         try:
-            result = watch.run(lambda values: self._plain(*given))
+            result = watch.run(lambda _: self._plain(*given))
         except Exception:
             if watch.changed:
                 raise
             return self._function(*args)  # the error again, in the words of an ordinary call
         if not watch.provisional:
             self._known[key] = watch.replay(result, self._function) or self._function
-        for value, stand_in in zip(args, given, strict=True):
-            if isinstance(stand_in, _List) and stand_in.changed:
-                value[:] = stand_in
-        for stand_in in given:
-            if isinstance(stand_in, _Effect):
-                stand_in.happen()
         return result
 
     def forget(self) -> None:
@@ -89,39 +86,30 @@ class _Bound:
 def _stand_in(watch: Recording, name: str, value, seen):
     """What the plan gets for an argument in the call that is recorded, in which it is `seen` as that."""
     if isinstance(value, list):
-        return _List(watch, name, seen)
-    return _Effect(watch, name, value) if callable(value) else seen
+        return _List(watch, name, value, seen)
+    return functools.partial(_call, watch, name, value) if callable(value) else seen
 
 
 class _List(list):
-    """A list, and what is done to it."""
+    """A list as a recording sees it, and what is done to it: to the list itself as well."""
 
-    def __init__(self, watch: Recording, name: str, items: list):
+    def __init__(self, watch: Recording, name: str, real: list, items: list):
         super().__init__(items)
-        self._watch, self._name, self.changed = watch, name, False
+        self._watch, self._name, self._real = watch, name, real
 
     def clear(self) -> None:
-        self.changed = True
+        self._watch.changed = True
         self._watch.lines.append(f"{self._name}.clear()")
+        self._real.clear()
         super().clear()
 
     def __setitem__(self, index, value) -> None:
-        self.changed = True
         self._watch.note_item(f"{self._name}[{index}]", value)
-        super().__setitem__(index, value)
+        self._real[index] = value
 
 
-class _Effect:
-    """A function that is called for what it does, which `happen`s when the recording is over."""
-
-    def __init__(self, watch: Recording, name: str, function: Callable):
-        self._watch, self._name, self._function = watch, name, function
-        self._calls: list[int] = []
-
-    def __call__(self, index: int) -> None:
-        self._watch.lines.append(f"{self._name}({index})")
-        self._calls.append(index)
-
-    def happen(self) -> None:
-        for index in self._calls:
-            self._function(index)
+def _call(watch: Recording, name: str, function: Callable, index: int) -> None:
+    """Calls a function for what it does, which is no part of the plan."""
+    watch.lines.append(f"{name}({index})")
+    with unrecorded():
+        function(index)

@@ -5,8 +5,10 @@ for the same arguments, and to return tensors that lie alike. One JSON object a 
 """
 
 import json
+import weakref
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import gluon
 from core import autograd, kernels, nd
@@ -14,7 +16,7 @@ from core.graph.compiled import Compiled
 from core.kernels.dispatch import unremembered
 from gluon import nn
 from tests.core.kernels.triton.host_time import CAPTURED, GPU
-from tests.core.kernels.triton.launch_samples import Calls, alike
+from tests.core.kernels.triton.launch_samples import Calls, _start, _tensors, alike
 
 
 class Twice(gluon.HybridBlock):
@@ -42,9 +44,11 @@ def failure(calls: Calls, part, variants: list) -> str | None:
 
     def launched(function, args):
         def call(*given):
-            mine = [list(x) if isinstance(x, list) else x for x in given]
+            mine, stored = [list(x) if isinstance(x, list) else x for x in given], []
+            if len(mine) == 5:
+                mine[4] = lambda k: stored.append((k, mine[3][k] is not None))
             result = function(*mine)
-            return result, mine[3] if len(mine) == 5 else None
+            return result, mine[3] if len(mine) == 5 else None, stored, [len(x) for x in mine if isinstance(x, list)]
 
         return calls.seen(call, args, {})
 
@@ -57,7 +61,35 @@ def failure(calls: Calls, part, variants: list) -> str | None:
             if not alike(plain, again):
                 return f"turn {turn}, variant {number}: {again}, not {plain}"[-900:]
     known = plan._known.values()
-    return "nothing was bound" if not known or plan._function in known else None
+    if not known or plan._function in known:
+        return "nothing was bound"
+    with unremembered():
+        plain = most_alive(plan._plain, variants[0])
+    recorded = most_alive(lambda *args: plan._record((), args), variants[0])
+    return f"while it is recorded {recorded} tensors live, not {plain}" if recorded > plain else None
+
+
+def most_alive(function, args) -> int:
+    """How many tensors in memory that a call takes live at once."""
+    made = Alive({_start(t) for t in _tensors(args)})
+    with made:
+        function(*(list(x) if isinstance(x, list) else x for x in args))
+    return made.most
+
+
+class Alive(TorchDispatchMode):
+    """Counts tensors that live elsewhere than in given memory."""
+
+    def __init__(self, given: set[int]):
+        super().__init__()
+        self.given, self.made, self.most = given, [], 0
+
+    def __torch_dispatch__(self, called, types, args=(), kwargs=None):
+        result = called(*args, **(kwargs or {}))
+        self.made = [ref for ref in self.made if ref() is not None]
+        self.made += [weakref.ref(t) for t in _tensors(result) if _start(t) not in self.given]
+        self.most = max(self.most, len(self.made))
+        return result
 
 
 def parts(name: str, make, shapes: list[tuple]):
