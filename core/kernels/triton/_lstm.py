@@ -91,7 +91,7 @@ def forward(
     _lstm_steps[how.grid](
         gates[first], _widened(w, wide), bias, _widened(h, wide), in_type(c, cells.dtype), states[first], cells[first],
         _nobody(how, w), steps, batch, hidden, wide, states.stride(1),
-        *(order.step * t.stride(0) for t in (gates, states, cells)), **_options(how, wide, w),
+        *(order.step * t.stride(0) for t in (gates, states, cells)), **_options(_lstm_steps, how, wide, w),
     )  # fmt: skip
     if states is not out:
         write_(out, states[..., :hidden])
@@ -120,7 +120,7 @@ def backward(
     turns = (-order.step * t.stride(0) for t in (gates, cells, dys, d))
     _lstm_steps_back[how.grid](
         dh, dc, gates[last], cells[last], cells_before[last], dys[last], d[last], _widened(w.t(), wide),
-        _nobody(how, w), steps, batch, hidden, wide, *turns, **_options(how, wide, w),
+        _nobody(how, w), steps, batch, hidden, wide, *turns, **_options(_lstm_steps_back, how, wide, w),
     )  # fmt: skip
 
 
@@ -151,11 +151,11 @@ def _nobody(how: Tiling, like: Tensor) -> Tensor:
     return zeros(how.grid[1:], torch.int32, like.device)
 
 
-def _options(how: Tiling, length: int, w: Tensor) -> dict:
+def _options(kernel, how: Tiling, length: int, w: Tensor) -> dict:
     block_k = _BYTES_K // w.element_size()
     return {
         "EVEN_K": length % block_k == 0, "PRECISION": precision(w.dtype, w.device), "BLOCK_N": how.rows,
-        "BLOCK_H": how.columns, "BLOCK_K": block_k, "num_warps": _warps(how.rows, how.columns),
+        "BLOCK_H": how.columns, "BLOCK_K": block_k, "num_warps": _warps(kernel, how.rows, how.columns),
         "num_stages": _STAGES, "launch_cooperative_grid": True,
     }  # fmt: skip
 
@@ -163,9 +163,9 @@ def _options(how: Tiling, length: int, w: Tensor) -> dict:
 _STAGES = 3
 
 
-def _warps(rows: int, columns: int) -> int:
-    """So many that none spills registers."""
-    return 8 if columns >= 32 or rows * columns >= 1024 else 4
+def _warps(kernel, rows: int, columns: int) -> int:
+    """So many that none spills registers. Going forward a program has four gates of each column at once."""
+    return 8 if rows * columns >= 1024 or (kernel is _lstm_steps and columns >= 32) else 4
 
 
 # ---------------------------------------------------------------- kernels
@@ -321,10 +321,11 @@ def _aot(kernel, kind: str, rows: int, columns: int) -> AotCase:
         for name in kernel.arg_names
         if name not in constexprs
     }
-    warps = _warps(rows, columns)
-    # Going back, eight columns are too few for AMD's matrix instructions, for which `tiling` never takes them.
-    demanded = tensor_core(rows, warps, kind) if kernel is _lstm_steps or columns > 8 else None
-    return AotCase(kernel, signature, constexprs, warps, _STAGES, demanded, "cp.async")
+    warps = _warps(kernel, rows, columns)
+    backend = "cuda" if columns < _NARROWEST[64] else None
+    # Which instructions multiply by eight columns differs between releases of Triton.
+    demanded = tensor_core(rows, warps, kind) if columns >= 16 or kernel is _lstm_steps else None
+    return AotCase(kernel, signature, constexprs, warps, _STAGES, demanded, "cp.async", backend=backend)
 
 
 AOT = [

@@ -31,7 +31,7 @@ class AotCase:
 
     `tensor_core` demands tensor-core instructions: "group" the fastest that an architecture has, which from Hopper on
     are those of four warps, "warp" those of one. `copies` demands a way from global to shared memory, as `Resources`
-    names it.
+    names it. `backend` is the only one that the kernel is meant for, None where that is any.
     """
 
     kernel: object
@@ -42,9 +42,12 @@ class AotCase:
     tensor_core: str | None = None
     copies: str | None = None
     since: int = 80
+    backend: str | None = None
 
     def meant_for(self, target: Target) -> bool:
         """Whether the kernel is meant for a target; AMD's are served by what serves the oldest of NVIDIA's."""
+        if self.backend not in (None, target.backend):
+            return False
         return self.since <= (target.arch if isinstance(target.arch, int) else 80)
 
     def instruction(self, target: Target) -> str | None:
