@@ -22,7 +22,7 @@ resolved:
                 if type(data) is not NDArray:
                     raise TypeError
                 x = data._data
-                if data._ctx.device_type == "cpu" and backend.forced is None:
+                if x.is_cpu and backend.forced is None:
                     tensor = on_cpu[x.dtype](x)
                 else:
                     tensor = kernel(x)
@@ -226,10 +226,10 @@ def _fast_path(
         if op.on_cpu is None:
             lines.append(f"tensor = {kernel}({', '.join([*tensors, *['scalar=other'] * number])})")
         else:
-            lines += _on_the_cpu(f"{record}_on_cpu", tensors, number, kernel, first)
+            lines += _on_the_cpu(f"{record}_on_cpu", tensors, number, kernel)
     elif op.on_cpu is not None and not op.attrs and not op.optional and op.special is None and len(tensors) < 3:
         typed, recorded = "{}", "_recorded"
-        lines += _on_the_cpu("_op_on_cpu", tensors, False, "_kernel", first)
+        lines += _on_the_cpu("_op_on_cpu", tensors, False, "_kernel")
     else:
         typed, recorded = "_typed" if op.attrs else "{}", "_recorded"
         for a in op.tuples:  # (True, 0) equals (1, 0), which may be remembered
@@ -270,17 +270,17 @@ def _bound_to(op: Operator) -> str:
     return f"_bounds.plain if {' is '.join(op.attrs)} is _NULL else {found}"
 
 
-def _on_the_cpu(table: str, tensors: Sequence[str], number: bool, kernel: str, first: str) -> list[str]:
+def _on_the_cpu(table: str, tensors: Sequence[str], number: bool, kernel: str) -> list[str]:
     """Lines that call the CPU's kernel of a formula from `table` for tensors of one type, elsewhere `kernel`; a call less
-    than by that. number: whether `other` is the scalar of the operator. first: the array whose context tells where the
-    tensors live, in a fifth of the time that a tensor takes to tell.
+    than by that. number: whether `other` is the scalar of the operator. Arrays without memory have the context of a CPU, too,
+    so tensors are asked where they live.
     """
     names = ["_x", "_y"][: len(tensors)]
     alike = "_y.dtype is _type and " if len(names) > 1 else ""
     return [
         f"{', '.join(names)} = {', '.join(tensors)}",
         "_type = _x.dtype",
-        f"if {alike}{first}._ctx.device_type == 'cpu' and _backend.forced is None:",
+        f"if {alike}_x.is_cpu and _backend.forced is None:",
         f"    tensor = {table}[_type]({', '.join([*names, *['other'] * number])})",
         "else:",
         f"    tensor = {kernel}({', '.join([*names, *['scalar=other'] * number])})",

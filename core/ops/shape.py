@@ -380,7 +380,7 @@ def broadcast_to(data: Tensor, *, shape: Shape) -> Tensor:
 @specialize(broadcast_to)
 def _broadcast_to_special(attrs: Namespace) -> Special:
     shape = attrs.shape
-    if not shape or min(shape) < 1:
+    if not shape or any(type(n) is not int or n < 1 for n in shape):
         return None
     count = len(shape)
 

@@ -70,6 +70,6 @@ def test_a_tuned_network_is_put_on_codes_and_deployed(data, programs, minilm, tm
         # The first call has put the weights, of which it looked for the largest, on codes and packed them.
         with Called() as again:
             classifier.scores(batch[:3], mx.cpu())
-        assert "aten::native_layer_norm" in again.names
+        assert {"aten::native_layer_norm", "aten::_softmax"} & again.names  # the former is not ATen's where oneDNN is
         assert not {"aten::abs", "onednn::qlinear_prepack"} & again.names
     assert 0 < errors[0] < 0.9 * errors[1]

@@ -190,6 +190,7 @@ def attention(
     """A softmax between two products. Of more scores than caches hold, ATen's flash kernel keeps none."""
     need(all(isinstance(x, Data) and x.dtype is q.dtype for x in (q, k, v)) and q.shape[3] == v.shape[3])
     need(q.dtype is torch.float32 or (q.dtype in onednn.FLOATS and multiplies_half(q.dtype)))
+    need(length is None or (isinstance(length, Data) and length.memory.key is not None))
     keys, width = k.shape[2:]
     scores = Data(torch.empty((*q.shape[:3], keys), device="meta"))
     weights = scores if q.dtype is torch.float32 else Data(scores.tensor.to(q.dtype))

@@ -64,7 +64,7 @@ RIGID = {
     "use_sequence_length": {"RNN": "the sample has no lengths, which a CPU ignores, as in MXNet"},
     "use_length": dict.fromkeys(("log_softmax", "softmin"), "MXNet's has no input of lengths"),
     "size 0": dict.fromkeys(("RNN", "_contrib_DeformablePSROIPooling", "_contrib_PSROIPooling",
-                             "_linalg_syevd", "depth_to_space", "space_to_depth"), _EMPTY),
+                             "depth_to_space", "space_to_depth"), _EMPTY),
 }  # fmt: skip
 
 
