@@ -66,8 +66,8 @@ def permute(x: Tensor, axes: Sequence[int]) -> Tensor:
 
 
 def expand(x: Tensor, shape: Sequence[int]) -> Tensor:
-    """Axes of length 1 repeated to `shape`, in new memory."""
-    return _copy((symbolic.opened(x) if x.is_meta else x).expand(tuple(shape)))
+    """Axes of length 1 repeated to `shape`, row by row; where nothing is repeated, x itself."""
+    return _row_major((symbolic.opened(x) if x.is_meta else x).expand(tuple(shape)))
 
 
 def take_part(x: Tensor, key: tuple) -> Tensor:
@@ -85,11 +85,7 @@ def _row_major(x: Tensor) -> Tensor:
 
 def copy_part(x: Tensor, axis: int, first: int, length: int) -> Tensor:
     """`length` positions of an axis from `first` on, in new memory."""
-    return _copy((symbolic.opened(x) if x.is_meta else x).narrow(axis, first, length))
-
-
-def _copy(part: Tensor) -> Tensor:
-    """Row-major, in new memory in any case."""
+    part = (symbolic.opened(x) if x.is_meta else x).narrow(axis, first, length)
     if part.is_meta or (part.is_cpu and state.forced is None):
         return part.clone(memory_format=torch.contiguous_format)
     return copies.write_(part.new_empty(part.shape), part)

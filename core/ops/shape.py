@@ -377,21 +377,6 @@ def broadcast_to(data: Tensor, *, shape: Shape) -> Tensor:
     return K.expand(data, _repeated(data.shape, shape))
 
 
-@specialize(broadcast_to)
-def _broadcast_to_special(attrs: Namespace) -> Special:
-    shape = attrs.shape
-    if not shape or any(type(n) is not int or n < 1 for n in shape):
-        return None
-    count = len(shape)
-
-    def run(data: Tensor) -> Tensor:
-        if data.dim() != count:
-            raise ValueError("the operator says what does not fit")
-        return K.expand(data, shape)
-
-    return run
-
-
 @functools.lru_cache(4096)
 def _repeated(now: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     wanted = tuple(m if n == 0 else n for m, n in zip(now, shape, strict=True))
