@@ -134,7 +134,7 @@ def adam_(w, g, mean, var, lr, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-8, rescale
 @_elementwise
 def adamw_(w, g, mean, var, lr, eta=1.0, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-8, rescale=1.0, clip=None):
     g = _clipped(g, rescale, clip)
-    mean.mul_(beta1).add_(g, alpha=1 - beta1)
+    _average_(mean, g, beta1)
     var.mul_(beta2).addcmul_(g, g, value=1 - beta2)
     w.mul_(1 - eta * wd).addcdiv_(mean, var.sqrt().add_(eps), value=-eta * lr)
 
@@ -142,7 +142,7 @@ def adamw_(w, g, mean, var, lr, eta=1.0, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-
 @_elementwise
 def adamax_(w, g, mean, norm, lr, wd=0.0, beta1=0.9, beta2=0.999, rescale=1.0, clip=None):
     g = _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
-    mean.mul_(beta1).add_(g, alpha=1 - beta1)
+    _average_(mean, g, beta1)
     torch.maximum(norm.mul_(beta2), g.abs(), out=norm)
     w.addcdiv_(mean, norm, value=-lr)
 
@@ -151,7 +151,7 @@ def adamax_(w, g, mean, norm, lr, wd=0.0, beta1=0.9, beta2=0.999, rescale=1.0, c
 def nadam_(w, g, mean, var, lr, g_share, mean_share, var_share, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-8, rescale=1.0,
            clip=None):  # fmt: skip
     g = _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
-    mean.mul_(beta1).add_(g, alpha=1 - beta1)
+    _average_(mean, g, beta1)
     var.mul_(beta2).addcmul_(g, g, value=1 - beta2)
     w.addcdiv_((g * g_share).add_(mean, alpha=mean_share), (var * var_share).sqrt_().add_(eps), value=-lr)
 
@@ -170,7 +170,7 @@ def rmspropalex_(w, g, n, mean, delta, lr, wd=0.0, gamma1=0.95, gamma2=0.9, eps=
                  clip_weights=None):  # fmt: skip
     g = _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
     n.mul_(gamma1).addcmul_(g, g, value=1 - gamma1)
-    mean.mul_(gamma1).add_(g, alpha=1 - gamma1)
+    _average_(mean, g, gamma1)
     delta.mul_(gamma2).addcdiv_(g, torch.addcmul(n, mean, mean, value=-1).add_(eps).sqrt_(), value=-lr)
     w.add_(delta)
     if _on(clip_weights):
@@ -218,7 +218,7 @@ def ftml_(w, g, d, v, z, lr, t, wd=0.0, beta1=0.6, beta2=0.999, eps=1e-8, rescal
     g = _clipped(_decayed(_clipped(g, rescale), g, w, wd), clip=clip)
     v.mul_(beta2).addcmul_(g, g, value=1 - beta2)
     d_new = (v / (1 - beta2**t)).sqrt_().add_(eps).mul_(1 - beta1**t).div_(lr)
-    z.mul_(beta1).add_(g, alpha=1 - beta1)
+    _average_(z, g, beta1)
     z.addcmul_(d.mul_(-beta1).add_(d_new), w, value=-1)
     d.copy_(d_new)
     torch.div(z, d_new.neg_(), out=w)
@@ -240,7 +240,7 @@ def lamb_phase1(w, g, mean, var, t, wd=0.0, beta1=0.9, beta2=0.999, eps=1e-6, bi
 @_elementwise
 def _lamb_direction_(w, g, mean, var, update, wd, beta1, beta2, eps, correction, rescale, clip):
     g = _clipped(g.to(mean.dtype), rescale, clip)
-    mean.mul_(beta1).add_(g, alpha=1 - beta1)
+    _average_(mean, g, beta1)
     var.mul_(beta2).addcmul_(g, g, value=1 - beta2)
     torch.mul(w, wd, out=update)
     update.addcdiv_(mean, (var / correction[1]).sqrt_().add_(eps), value=1 / correction[0])
@@ -273,6 +273,11 @@ def _clipped(g, rescale=1.0, clip=None):
         g = g * rescale
         return g.clamp_(-clip, clip) if _on(clip) else g
     return g.clamp(-clip, clip) if _on(clip) else g
+
+
+def _average_(mean, g, beta):
+    """beta mean + (1 - beta) g, in the place of the mean; `lerp_` makes NaN of an infinite one."""
+    mean.mul_(beta).add_(g, alpha=1 - beta)
 
 
 def _decayed(scaled, g, w, wd):
