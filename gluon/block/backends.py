@@ -6,6 +6,7 @@ and recorded calls are computed here as ever.
 
 from __future__ import annotations
 
+import operator
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from core import storage
 from core.base import MXNetError, nearest
 from core.dtypes import dtype_name
 from core.extras import load
+from core.graph.versions import Versions
 from gluon.block.operators import leaves
 from gluon.block.structure import _regroup
 
@@ -28,14 +30,15 @@ class Delegate:
     def __init__(self, block, backend: str, options: dict):
         self._block, self._load = block, _loader(backend, options)
         self._runs: dict[tuple, Callable] = {}
-        self._seen: tuple = ()
+        self._state: tuple = ()
+        self._parameters: list = []
+        self._tensors: list = []
+        self._versions: list[int] = []
 
     def __call__(self, args: tuple):
         arrays = [x for x in leaves(args) if x is not None]
-        seen = tuple([(id(a._data), a._data._version) for a in self._block._arrays()])
-        if seen != self._seen:
+        if self._changed():
             self._runs.clear()
-            self._seen = seen
         signature = tuple([(x.shape, x._data.dtype) for x in arrays])
         run = self._runs.get(signature)
         if run is None:
@@ -44,6 +47,17 @@ class Delegate:
         results = run([storage.share_numpy(storage.contiguous(x._data)) for x in arrays])
         found = [type(first)._wrap(storage.from_numpy(r, copy=False), first._ctx) for r in results]
         return _regroup(found, self._block._out_format)
+
+    def _changed(self) -> bool:
+        """Whether the parameters, or what they hold, are others than at the last call."""
+        state = self._block._compiled, Versions.arrays
+        if state != self._state:
+            self._state, self._parameters = state, self._block._arrays()
+        tensors = [a._data for a in self._parameters]
+        versions = [t._version for t in tensors]
+        same = versions == self._versions and all(map(operator.is_, tensors, self._tensors))
+        self._tensors, self._versions = tensors, versions
+        return not same
 
     def _prepared(self, arrays: list) -> Callable:
         """The function of NumPy arrays that the library makes of the network."""

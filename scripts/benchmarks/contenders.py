@@ -12,6 +12,10 @@ import subprocess
 import sys
 import time
 
+# Seconds between turns. Threads of some libraries spin when their work is done (ONNX Runtime's for more than 20 ms), and
+# would take the processors from the contender that comes next.
+PAUSE = 0.1
+
 
 class Contender:
     """A process that makes so many steps when asked, and waits in between; it runs `script --contender *arguments`."""
@@ -59,6 +63,7 @@ def take_turns(contenders: dict[str, Contender], rounds: int, steps: int) -> dic
     order = list(contenders)
     for _ in range(rounds):
         for name in order:
+            time.sleep(PAUSE)
             turns[name].append(contenders[name].steps(steps))
         order.append(order.pop(0))  # nobody always comes after the same neighbour
     for contender in contenders.values():

@@ -111,8 +111,7 @@ def compare(case: str, args: argparse.Namespace) -> list[dict]:
             print(f"{kind} is skipped: pip install 'gluon-triton[{','.join(absent)}]'")
         else:
             contenders[kind] = Contender(sys.executable, __file__, [kind, case, "small" if args.small else "whole"])
-    for contender in contenders.values():
-        contender.steps(2)
+            contenders[kind].steps(2)  # before the next begins: exporting takes several times what predicting does
     times = medians(take_turns(contenders, args.rounds, 1 if args.small else 3))
     engines = [times[kind] for kind in (OPENVINO, RUNTIME) if kind in times]
     yardsticks = {
