@@ -71,7 +71,7 @@ def pointwise(
 ) -> Taken:  # fmt: skip
     """Sums and products of two values that calls made, as by squeeze-and-excitation (Hu et al., 2018)."""
     if formula.name in ("nearest", "nearest_scaled"):
-        return codes(shape, attrs, dtype, *operands)
+        return nearest(shape, attrs, dtype, *operands)
     if formula.name == "scaled":
         return scaled(shape, *operands)
     root = formula.root
@@ -117,7 +117,7 @@ def requantized_conv(
     shape: Ints, x: Data, w: Parameter, b: Parameter | None, scale: Parameter, stride: Ints, dilate: Ints, pad: Ints,
     groups: int, signed: bool, residual: Data | None = None, meaning: Parameter | None = None, overwrite: bool = False,
 ) -> Taken:  # fmt: skip
-    need(_of_codes(x, w, scale) and len(w.tensor.shape) == len(x.shape) in CHANNELS_LAST)
+    need(_are_quantized(x, w, scale) and len(w.tensor.shape) == len(x.shape) in CHANNELS_LAST)
     kind = torch.int8 if signed else torch.uint8
     made, own, factor, before = fresh(shape, kind), kind, 1.0, []
     if residual is not None:
@@ -134,14 +134,14 @@ def requantized_conv(
     )  # fmt: skip
     how = stride, dilate, pad, ending
     primitive = onednn.convolution(x.layout(), _any(w, groups), _vector(b), target, *how)
-    calls, made, work = _product("conv of codes", primitive, x.layout(), x, w, b, groups, target, made, scale=scale)
+    calls, made, work = _product("quantized conv", primitive, x.layout(), x, w, b, groups, target, made, scale=scale)
     return [*before, *calls], made, work
 
 
 def quantized_linear(
     shape: Ints, x: Data, w: Parameter, scale: Parameter, b: Parameter | None = None, rectify: bool = False
 ) -> Taken:
-    need(_of_codes(x, w, scale) and len(x.shape) < 4)
+    need(_are_quantized(x, w, scale) and len(x.shape) < 4)
     outputs, inputs = w.tensor.shape
     rows, made = math.prod(x.shape[:-1]), fresh(shape, torch.float32)
     source, target = x.layout(rows, inputs), made.layout(rows, outputs)
@@ -150,7 +150,7 @@ def quantized_linear(
     def taken(activation: str | None) -> Taken:
         ending = onednn.attributes(activation, scaled=scaled)
         primitive = onednn.product(source, _any(w, 1), _vector(b), target, ending)
-        return _product("linear of codes", primitive, source, x, w, b, 1, target, made, scale=scale)
+        return _product("quantized linear", primitive, source, x, w, b, 1, target, made, scale=scale)
 
     calls, *rest = taken("relu" if rectify else None)
     if not rectify:
@@ -158,13 +158,13 @@ def quantized_linear(
     return calls, *rest
 
 
-def codes(shape: Ints, attrs: Sequence[float], dtype: torch.dtype, x: Data, scale: Parameter | None = None) -> Taken:
+def nearest(shape: Ints, attrs: Sequence[float], dtype: torch.dtype, x: Data, scale: Parameter | None = None) -> Taken:
     """The integers of eight bits nearest to x * scale, all that the type has."""
     limits = torch.iinfo(dtype)
     need(isinstance(x, Data) and x.dtype is torch.float32 and tuple(attrs[:2]) == (limits.max, limits.min))
     need(scale is None or (isinstance(scale, Parameter) and scale.tensor.numel() == 1))
     made = fresh(shape, dtype)
-    return [copied("codes", x, made, dtype, scale)], made, 0
+    return [copied("quantize", x, made, dtype, scale)], made, 0
 
 
 def layer_norm(shape: Ints, x: Data, gamma: Parameter, beta: Parameter, axis: int, eps: float) -> Taken:
@@ -298,7 +298,7 @@ def _scaled(argument: int, scale: Parameter) -> Given:
     return onednn.SCALES | argument, Layout((scale.tensor.numel(),), (1,), torch.float32), scale
 
 
-def _of_codes(x: Data, w: Parameter, scale: Parameter) -> bool:
+def _are_quantized(x: Data, w: Parameter, scale: Parameter) -> bool:
     """Whether these are integers and what their products stand for, and the processor sums such products in 32 bits."""
     known = isinstance(x, Data) and isinstance(w, Parameter) and isinstance(scale, Parameter)
     return known and math.prod(x.shape) * w.tensor.numel() > 0 and multiplies_quantized()

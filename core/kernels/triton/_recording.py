@@ -111,10 +111,18 @@ class Recording(TorchDispatchMode):
         empty = self._name("empty", torch.empty_strided)
         return f"{name} = {empty}({layout}, dtype={dtype_}, device={self._name('device', device)})"
 
-    def run(self, function: Callable):
-        """`function(arguments)`, watched."""
-        with self, recorded_by(self), unremembered():
-            return function(self.values)
+    def run(self, function: Callable, plain: Callable):
+        """`function(arguments)`, watched. Where it fails before memory was written, what `plain()` gives or raises, in
+        the words of an ordinary call; then nothing is to be remembered.
+        """
+        try:
+            with self, recorded_by(self), unremembered():
+                return function(self.values)
+        except Exception:
+            if self.changed:
+                raise
+            self.by_value, self.provisional = False, True
+            return plain()
 
     # ------------------------------------------------------------ what is seen
 

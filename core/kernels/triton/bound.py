@@ -68,12 +68,7 @@ class _Bound:
         watch = Recording(self._names, args, lambda name, value: name == "keys" and type(value) is int)
         given = [_stand_in(watch, *each) for each in zip(self._names, args, watch.values, strict=True)]
         watch.values.clear()  # the plan lets go of what it takes out of lists
-        try:
-            result = watch.run(lambda _: self._plain(*given))
-        except Exception:
-            if watch.changed:
-                raise
-            return self._function(*args)  # the error again, in the words of an ordinary call
+        result = watch.run(lambda _: self._plain(*given), lambda: self._function(*args))
         if not watch.provisional:
             self._known[key] = watch.replay(result, self._function) or self._function
         return result

@@ -125,12 +125,7 @@ def _key_of{heading}:
             self.seen.add(key)
             return self._launch(*values)
         watch = Recording(self.names, values, lambda name, v: not self.exact and name in VARYING and _is_number(v))
-        try:
-            result = watch.run(lambda given: self._launch(*given))
-        except Exception:
-            if watch.changed:
-                raise
-            return self._launch(*values)  # the error again, in the words of an ordinary call
+        result = watch.run(lambda given: self._launch(*given), lambda: self._launch(*values))
         if watch.by_value and not self.exact:
             exact = Memo(self.function, self.signature, exact=True)
             self.known[key] = functools.partial(_spread, exact.call, self.parameters)

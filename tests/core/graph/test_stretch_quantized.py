@@ -1,4 +1,4 @@
-"""Stretches on codes of eight bits: the codes that plans give without oneDNN's own primitives, layer by layer."""
+"""Stretches on quantized values: those that plans give without oneDNN's own primitives, layer by layer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gluon.contrib.quantization import quantize_net_v2
 
 pytestmark = pytest.mark.skipif(
     onednn.loaded() is None or not multiplies_quantized(),
-    reason="needs the extra `onednn` and sums of codes in 32 bits",
+    reason="needs the extra `onednn` and sums of quantized values in 32 bits",
 )
 STRETCHES = importlib.import_module("core.graph.passes.stretches")  # whose name is that of its function, too
 RANDOM = np.random.RandomState(0)
@@ -62,30 +62,30 @@ def both_ways(layers, *inputs, monkeypatch, calib_mode="naive", **options):
 
 
 LAYERS = {
-    "convolutions": ([conv(activation="relu"), conv(32), conv(8, 1)], "codes, 3 conv of codes"),
-    "signed data": ([conv(), conv(8, use_bias=False)], "codes, 2 conv of codes"),
-    "groups": ([conv(activation="relu"), conv(groups=4), conv(groups=16)], "codes, 3 conv of codes"),
-    "steps": ([conv(strides=2, activation="relu"), conv(dilation=2, kernel=1)], "codes, 2 conv of codes"),
+    "convolutions": ([conv(activation="relu"), conv(32), conv(8, 1)], "quantize, 3 quantized conv"),
+    "signed data": ([conv(), conv(8, use_bias=False)], "quantize, 2 quantized conv"),
+    "groups": ([conv(activation="relu"), conv(groups=4), conv(groups=16)], "quantize, 3 quantized conv"),
+    "steps": ([conv(strides=2, activation="relu"), conv(dilation=2, kernel=1)], "quantize, 2 quantized conv"),
     "a sum in place": (
-        [conv(activation="relu"), Sum(conv(), conv(16, 1)), conv(8, 1)], "codes, 4 conv of codes",
+        [conv(activation="relu"), Sum(conv(), conv(16, 1)), conv(8, 1)], "quantize, 4 quantized conv",
     ),
     "a sum with what is unsigned": (
-        [conv(activation="relu"), Sum(conv()), conv(8, 1)], "codes, 3 conv of codes",
+        [conv(activation="relu"), Sum(conv()), conv(8, 1)], "quantize, 3 quantized conv",
     ),
-    "a signed sum": ([conv(), Sum(conv(), relu=False), conv(8, 1)], "codes, 3 conv of codes"),
+    "a signed sum": ([conv(), Sum(conv(), relu=False), conv(8, 1)], "quantize, 3 quantized conv"),
     "a sum with what is read later": (
-        [conv(activation="relu"), Sum(Sum(conv())), conv(8, 1)], "codes, 2 conv of codes, copy",
+        [conv(activation="relu"), Sum(Sum(conv())), conv(8, 1)], "quantize, 2 quantized conv, copy",
     ),
-    "maxima": ([conv(activation="relu"), nn.MaxPool2D(3, 2, 1), conv()], "codes, 2 conv of codes, max_pool"),
+    "maxima": ([conv(activation="relu"), nn.MaxPool2D(3, 2, 1), conv()], "quantize, 2 quantized conv, max_pool"),
     "means and a classifier": (
         [conv(activation="relu"), nn.GlobalAvgPool2D(), nn.Flatten(), nn.Dense(10)],
-        "2 codes, conv of codes, cast, mean, linear of codes",
+        "2 quantize, quantized conv, cast, mean, quantized linear",
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_codes_are_those_of_plans_without_the_library(name, monkeypatch):
+def test_values_are_those_of_plans_without_the_library(name, monkeypatch):
     layers, expected = LAYERS[name]
     found, wanted, taken = both_ways(layers, numbers(2, 16, 12, 11), monkeypatch=monkeypatch)
     step = np.unique(np.abs(wanted))[1]
@@ -102,7 +102,7 @@ def test_dense_layers(activation, least, granularity, monkeypatch):
         layers, numbers(3, 5, 20, least=least), monkeypatch=monkeypatch, quantize_granularity=granularity
     )
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
-    assert taken == "oneDNN: 2 codes, 2 linear of codes"
+    assert taken == "oneDNN: 2 quantize, 2 quantized linear"
 
 
 def test_what_is_not_a_number_and_what_lies_outside(monkeypatch):
@@ -136,4 +136,4 @@ def test_activations_end_dense_layers(activation, monkeypatch):
     step = np.unique(np.abs(wanted))[1]
     assert (np.abs(found - wanted) > 1e-5 * np.abs(wanted).max()).mean() < 0.02  # halves, and digits of the activation
     assert np.abs(found - wanted).max() <= max(step, 0.02 * np.abs(wanted).max())
-    assert taken == "oneDNN: 2 codes, 2 linear of codes"
+    assert taken == "oneDNN: 2 quantize, 2 quantized linear"
