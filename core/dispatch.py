@@ -26,7 +26,7 @@ resolved:
                     tensor = on_cpu[x.dtype](x)
                 else:
                     tensor = kernel(x)
-                result = new(NDArray)
+                result = next(NDArray._blank)
                 result._data, result._ctx, result._entry = tensor, data._ctx, None
             except FALLBACK_ERRORS:
                 pass
@@ -44,7 +44,8 @@ What does not fit there (other classes of arrays, tracing, parameters without a 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -53,6 +54,7 @@ from core.base import MXNetError
 from core.context import Context, current_context
 from core.dtypes import dtype_name
 from core.kernels.dispatch import state as backend
+from core.kernels.numbers import NUMBERS, takes_tensor
 from core.operand_errors import FALLBACK_ERRORS, KERNEL_ERRORS, NeedsShape, OperandError, operand_error
 from core.ops.attributes import BOOLS
 from core.ops.record import NULL, REQUIRED, Operator
@@ -62,6 +64,12 @@ from core.tape import attach, busy, state
 from core.writes import assign
 
 _new = object.__new__
+
+
+def blanks(kind: type) -> Iterator[Any]:
+    """New objects of a class of which nothing is set; to call its `__new__` takes a quarter longer."""
+    return itertools.starmap(_new, itertools.repeat((kind,)))
+
 
 # ----------------------------------------------------------------------------------------------
 # Launchers
@@ -94,7 +102,8 @@ def infix(
 
     kind: given for a function of two values instead, the first an array of that class, which `other` does not see.
     """
-    number = _fast_path(scalar_op, ["self"], "like", "_scalar_op", kernel="_scalar_op.forward", number=True)
+    operand = "_NUMBERS[_type][other]" if takes_tensor(scalar_op.formula) else "other"
+    number = _fast_path(scalar_op, ["self"], "like", "_scalar_op", kernel="_scalar_op.forward", number=operand)
     array = _fast_path(array_op, ["self", "other"], "like", "_array_op", kernel="_array_op.forward")
     lines = [
         f"def {method}({'self, other' if kind is None else 'lhs, rhs'}):",
@@ -142,6 +151,7 @@ def _generate(op: Operator, kind: type | None, public: bool) -> Callable[..., An
         _op=op,
         _kind=kind,
         _dense=getattr(kind, "_dense_kind", None),
+        _blank=getattr(kind, "_blank", None),
         _kernel=bound and bound.kernel,
         _recorded=bound and bound.op,
         _op_on_cpu=op.on_cpu,
@@ -204,13 +214,13 @@ def _fast_path(
     record: str,
     owned: bool = False,
     kernel: str = "",
-    number: bool = False,
+    number: str = "",
 ) -> list[str]:
     """`launch` for dense arrays that no tracer looks at: lines that return the result, or go on where they do not fit.
 
     like: the expression of the class of arrays; record: the name of the operator; owned: whether a view is to be taken
     for the caller alone. kernel: given where the source has neither attributes to type nor a kernel to bind; number:
-    whether `other` is the scalar of the operator.
+    what the CPU's kernel gets for `other` where that is the scalar of the operator.
     """
     passed = inputs if op.special_inputs is None else inputs[: op.special_inputs]
     tensors = [f"{i}._data" if i not in op.optional else f"None if {i} is None else {i}._data" for i in passed]
@@ -224,12 +234,12 @@ def _fast_path(
     if kernel:
         typed = "{'scalar': other}" if number else "{}"
         if op.on_cpu is None:
-            lines.append(f"tensor = {kernel}({', '.join([*tensors, *['scalar=other'] * number])})")
+            lines.append(f"tensor = {kernel}({', '.join([*tensors, *['scalar=other'] * bool(number)])})")
         else:
             lines += _on_the_cpu(f"{record}_on_cpu", tensors, number, kernel)
     elif op.on_cpu is not None and not op.attrs and not op.optional and op.special is None and len(tensors) < 3:
         typed, recorded = "{}", "_recorded"
-        lines += _on_the_cpu("_op_on_cpu", tensors, False, "_kernel")
+        lines += _on_the_cpu("_op_on_cpu", tensors, "", "_kernel")
     else:
         typed, recorded = "_typed" if op.attrs else "{}", "_recorded"
         for a in op.tuples:  # (True, 0) equals (1, 0), which may be remembered
@@ -246,7 +256,10 @@ def _fast_path(
     else:
         if owned and op.memory != "new":
             lines += [f"if tensor._base is not None or {_is_given(op)}:", "    tensor = _own_memory(tensor)"]
-        lines += [f"result = _new({dense})", f"result._data, result._ctx, result._entry = tensor, {first}._ctx, None"]
+        lines += [
+            f"result = next({'_blank' if like == '_kind' else f'{like}._blank'})",
+            f"result._data, result._ctx, result._entry = tensor, {first}._ctx, None",
+        ]
     guard = "not _state.training and " if op.train and not op.composite else ""
     given = "out is None and " if "out" not in op.inputs else ""  # which parts of gradients read
     return [
@@ -270,9 +283,9 @@ def _bound_to(op: Operator) -> str:
     return f"_bounds.plain if {' is '.join(op.attrs)} is _NULL else {found}"
 
 
-def _on_the_cpu(table: str, tensors: Sequence[str], number: bool, kernel: str) -> list[str]:
+def _on_the_cpu(table: str, tensors: Sequence[str], number: str, kernel: str) -> list[str]:
     """Lines that call the CPU's kernel of a formula from `table` for tensors of one type, elsewhere `kernel`; a call less
-    than by that. number: whether `other` is the scalar of the operator. Arrays without memory have the context of a CPU, too,
+    than by that. number: what that gets for the scalar of the operator, `other`. Arrays without memory have the context of a CPU, too,
     so tensors are asked where they live.
     """
     names = ["_x", "_y"][: len(tensors)]
@@ -281,9 +294,9 @@ def _on_the_cpu(table: str, tensors: Sequence[str], number: bool, kernel: str) -
         f"{', '.join(names)} = {', '.join(tensors)}",
         "_type = _x.dtype",
         f"if {alike}_x.is_cpu and _backend.forced is None:",
-        f"    tensor = {table}[_type]({', '.join([*names, *['other'] * number])})",
+        f"    tensor = {table}[_type]({', '.join([*names, *filter(None, [number])])})",
         "else:",
-        f"    tensor = {kernel}({', '.join([*names, *['scalar=other'] * number])})",
+        f"    tensor = {kernel}({', '.join([*names, *['scalar=other'] * bool(number)])})",
     ]
 
 
@@ -604,6 +617,6 @@ def _one_kind(
 
 _SCOPE = {
     "_FALLBACK_ERRORS": FALLBACK_ERRORS, "_BOOLS": BOOLS, "_NULL": NULL, "_backend": backend, "_attach": attach, "_busy": busy, "_create": create,
-    "_gather": _gather, "_new": _new, "_one_kind": _one_kind, "_own": own, "_own_memory": storage.lazy_clone,
+    "_gather": _gather, "_NUMBERS": NUMBERS, "_one_kind": _one_kind, "_own": own, "_own_memory": storage.lazy_clone,
     "_several": _several, "_state": state,
 }  # fmt: skip

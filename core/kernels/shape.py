@@ -45,8 +45,8 @@ def alias(x: Tensor) -> Tensor:
 
 def reshape(x: Tensor, shape: Sequence[int]) -> Tensor:
     """A view in another shape; a copy where the strides do not allow one."""
-    if x.is_meta or (x.is_cpu and state.forced is None):
-        return x.reshape(shape)
+    if (x.is_cpu and state.forced is None) or x.is_meta:
+        return x.reshape(*shape) if shape else x.reshape(())  # numbers are read in half a microsecond less than a tuple
     try:
         return x.view(shape)
     except RuntimeError:
@@ -62,12 +62,13 @@ def permute(x: Tensor, axes: Sequence[int]) -> Tensor:
     """The axes in another order, in new row-major memory."""
     if len(axes) == 2 and not axes[1] and axes[0] == 1:
         return _row_major(x.mT)  # half the time
-    return _row_major(x.permute(tuple(axes)))
+    return _row_major(x.permute(*axes) if axes else x)
 
 
 def expand(x: Tensor, shape: Sequence[int]) -> Tensor:
     """Axes of length 1 repeated to `shape`, row by row; where nothing is repeated, x itself."""
-    return _row_major((symbolic.opened(x) if x.is_meta else x).expand(tuple(shape)))
+    x = symbolic.opened(x) if x.is_meta else x
+    return _row_major(x.expand(*shape) if shape else x)
 
 
 def take_part(x: Tensor, key: tuple) -> Tensor:
@@ -286,7 +287,7 @@ def tile(x: Tensor, reps: Sequence[int]) -> Tensor:
     if x.is_meta:
         return symbolic.empty((n * k for n, k in zip([*[1] * (len(reps) - x.dim()), *x.shape], reps)), x.dtype)
     if x.is_cpu and state.forced is None:
-        return x.repeat(reps)
+        return x.repeat(*reps) if reps else x.clone()
     lengths = [*[1] * (len(reps) - x.dim()), *x.shape]
     whole = x.reshape([part for n in lengths for part in (1, n)])
     return expand(whole, [part for n, k in zip(lengths, reps) for part in (k, n)]).reshape(

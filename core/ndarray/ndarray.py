@@ -51,7 +51,7 @@ class NDArray:
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         if "_dense_kind" not in cls.__dict__ and cls.__base__._dense_kind is cls.__base__:
-            cls._dense_kind = cls  # the class of what operators make of such arrays
+            cls._dense_kind, cls._blank = cls, dispatch.blanks(cls)  # the class of what operators make of such arrays
 
     @classmethod
     def _wrap(cls, tensor, ctx: Context) -> NDArray:
@@ -592,7 +592,7 @@ def _reshape(array: NDArray, shape: tuple, reverse: bool) -> NDArray:
 _broadcast_to, _expand_dims, _flatten, _squeeze, _reversed = map(
     _method, ("broadcast_to", "expand_dims", "flatten", "squeeze", "transpose")
 )
-NDArray._dense_kind = NDArray
+NDArray._dense_kind, NDArray._blank = NDArray, dispatch.blanks(NDArray)
 
 for _name in METHODS:
     if _name not in NDArray.__dict__:

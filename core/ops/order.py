@@ -78,10 +78,11 @@ def _topk_special(attrs: Namespace) -> Special:
     known: dict[int, int] = {}  # the axis from the front, by the number of axes
 
     def run(data: Tensor) -> Tensor:
-        at = known.get(n := data.dim())
+        shape = data.shape
+        at = known.get(n := len(shape))
         if at is None:
             at = known[n] = normal_axis(axis, n, "topk")
-        if k > data.size(at) or data.dtype is bools:
+        if k > shape[at] or data.dtype is bools:
             raise ValueError("the operator says what does not fit")
         return kernel(data, k, at, largest, kind)
 

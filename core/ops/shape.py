@@ -157,11 +157,9 @@ def flatten(data: Tensor) -> Tensor:
 
 @specialize(flatten)
 def _flatten_special(attrs: Namespace) -> Special:
-    share = storage.copy_on_write
-
     def run(data: Tensor) -> Tensor:
-        if data.dim() == 2 and data.is_contiguous():
-            return share(data)  # where it cannot, the slow path copies
+        if data.dim() == 2:
+            return data._lazy_clone()  # where it cannot, the slow path copies
         return storage.lazy_clone(data.flatten(1))
 
     return run
@@ -210,11 +208,11 @@ def expand_dims(data: Tensor, *, axis: Int) -> Tensor:
 
 @specialize(expand_dims)
 def _expand_dims_special(attrs: Namespace) -> Special:
-    axis, share = attrs.axis, storage.copy_on_write
+    axis = attrs.axis
 
     def run(data: Tensor) -> Tensor:
         if data.is_contiguous():  # where it cannot be shared, the long way copies
-            return share(data).unsqueeze_(axis)  # which knows its axes, and makes no second tensor
+            return data._lazy_clone().unsqueeze_(axis)  # which knows its axes, and makes no second tensor
         return storage.lazy_clone(data.unsqueeze(axis))
 
     return run

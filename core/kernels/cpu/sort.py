@@ -65,10 +65,9 @@ def topk_indices(x, k, axis, largest, dtype=torch.int64):
         indices = topk(x, k, axis, largest)[1]
         return (indices if dtype is torch.int64 else indices.type(dtype)).contiguous()
     rows, kind = x.numpy(), NUMPY.get(dtype)
-    backwards, last, first = _slices(k, axis)
+    backwards, last, first, countdown = _parts(rows.shape[axis], k, axis, kind)
     if largest:  # from the end: of equal elements, the one that comes first is still to win
-        order = rows[backwards].argsort(axis, "stable")[last]
-        positions = _countdown(rows.shape[axis], kind or np.int64).take(order)
+        positions = countdown.take(rows[backwards].argsort(axis, "stable")[last])
     else:
         positions = rows.argsort(axis, "stable")[first].astype(kind or np.int64, "C")
     return torch.from_numpy(positions) if kind is not None else torch.from_numpy(positions).type(dtype)
@@ -101,15 +100,11 @@ def _sort(rows, axis):
 
 
 @functools.lru_cache(64)
-def _slices(k, axis):
-    """Along an axis: all elements backwards, the last `k` backwards, and the first `k`."""
+def _parts(n, k, axis, kind):
+    """Along an axis of length `n`: all elements backwards, the last `k` backwards, the first `k`; and n - 1, ..., 0."""
     lead = (slice(None),) * axis
-    return (*lead, slice(None, None, -1)), (*lead, slice(None, -k - 1, -1)), (*lead, slice(k))
-
-
-@functools.lru_cache(64)
-def _countdown(n, kind):
-    return np.arange(n - 1, -1, -1, dtype=kind)
+    slices = (*lead, slice(None, None, -1)), (*lead, slice(None, -k - 1, -1)), (*lead, slice(k))
+    return *slices, np.arange(n - 1, -1, -1, dtype=kind or np.int64)
 
 
 def _select(x, k, axis, largest):
