@@ -42,11 +42,15 @@ PRODUCTS = [
     ("BERT scores, batched", 384, 128, 128, 64),
     ("BERT values, batched", 384, 128, 64, 128),
 ]
+TINY = (33, 17, 19), (40, 24, 72)  # M, N, K in turns: rows that begin anywhere, and at multiples of 16 bytes
 
 
 def products(lab: Lab) -> Iterator[Case]:
-    for (name, batch, m, n, k), ta, tb in itertools.product(PRODUCTS, (False, True), (False, True)):
-        batch, m, n, k = lab.extent(batch, 2), lab.extent(m, 33), lab.extent(n, 17), lab.extent(k, 19)
+    some = [
+        (name, lab.extent(batch, 2), *map(lab.extent, full, tiny))
+        for (name, batch, *full), tiny in zip(PRODUCTS, itertools.cycle(TINY), strict=False)
+    ]
+    for (name, batch, m, n, k), ta, tb in itertools.product(some, (False, True), (False, True)):
         lead = (batch,) if batch else ()
 
         def make(lead=lead, m=m, n=n, k=k, ta=ta, tb=tb):
@@ -61,9 +65,8 @@ def products(lab: Lab) -> Iterator[Case]:
             lambda a, b, ta=ta, tb=tb: torch.matmul(a.mT if ta else a, b.mT if tb else b),
             flops=2 * max(batch, 1) * m * n * k,
         )
-    for name, batch, m, n, k in PRODUCTS:
+    for name, batch, m, n, k in some:
         if not batch:
-            m, n, k = lab.extent(m, 33), lab.extent(n, 17), lab.extent(k, 19)
             yield Case(
                 "linear with bias and gelu",
                 name,

@@ -3,8 +3,9 @@
 Two kernels compute tiles of the result, in an order that keeps the operands of neighbours in the L2 cache:
 
 - `_gemm_tma` (Hopper and later): as many programs as processors, each of which takes tile after tile; operands come
-  through TMA descriptors, so that the loads of the next tile overlap the end of this one.
-- `_gemm_pointers`: any strides, any alignment, batches; one program a tile.
+  through TMA descriptors of three axes, so that the loads of the next tile overlap the end of this one. A batch takes
+  them too, if its matrices lie one behind the other.
+- `_gemm_pointers`: any strides, any alignment, any batch; one program a tile.
 
 Thin results, with fewer tiles than processors, are split along K: each program writes a float32 partial product and
 `tiles.add_partials` adds them in a fixed order. Bias, residual and activation are part of whichever kernel comes last.
@@ -158,12 +159,13 @@ def _gemm(
         out = torch.empty((batch, m, n), dtype=dtype, device=a.device)
     if not out.numel():
         return out
+    a, b = (t[:1] if t.stride(0) == 0 else t for t in (a, b))  # one matrix for the whole batch
     described = (a, b, out) if residual is None else (a, b, out, residual[None])
     tma = target_of(a.device).tma and all(map(_describable, described))
     odd = not (_aligned(a) and _aligned(b)) and a.is_floating_point()
     worth = min(m, n) >= 16 and m * n * k >= _WORTH_COPIES  # a shorter side would grow manifold
     if odd and not tma and worth and n % 16 + k % 16 + m % 16 and a.element_size() <= 4:
-        return write_(out, _gemm_padded(a, b, bias, residual, activation, dtype))
+        return write_(out, _gemm_padded(a, b, bias, residual, activation, dtype).expand(out.shape))
     launch = _launch_tma if tma else _launch_pointers
     if not a.is_floating_point():
         configs = INTEGER_CONFIGS
@@ -197,23 +199,23 @@ def _padded(t: Tensor, rows: int, columns: int) -> Tensor:
 
 
 def _launch_tma(config: Config, a, b, out, bias, residual, activation) -> None:
-    (_, m, k), n = a.shape, b.shape[2]
+    (batches, m, n), k = out.shape, a.shape[2]
     block_m, block_n, block_k = (config[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
-    tiles = triton.cdiv(m, block_m) * triton.cdiv(n, block_n)
+    tiles = batches * triton.cdiv(m, block_m) * triton.cdiv(n, block_n)
     splits, k_each = split_along(k, block_k, tiles, target_of(a.device).processors)
     transposed_a, transposed_b = a.stride(2) != 1, b.stride(2) != 1
-    described_a = _descriptor(a[0].T, (block_k, block_m)) if transposed_a else _descriptor(a[0], (block_m, block_k))
-    described_b = _descriptor(b[0].T, (block_n, block_k)) if transposed_b else _descriptor(b[0], (block_k, block_n))
-    half = (block_m, _stored_columns(config))
-    described_out = _descriptor(out[0], half)
+    described_a = _descriptor(a.mT, block_k, block_m) if transposed_a else _descriptor(a, block_m, block_k)
+    described_b = _descriptor(b.mT, block_n, block_k) if transposed_b else _descriptor(b, block_k, block_n)
+    half = block_m, _stored_columns(config)
+    described_out = _descriptor(out, *half)
     partials = partials_of(splits, out)
     programs = min(tiles * splits, target_of(a.device).processors)
     end = bias, residual, activation
     last = ends(*(end if splits == 1 else (None, None, None)))
     _gemm_tma[(programs,)](
         described_a, described_b, described_out,
-        described_out if residual is None else _descriptor(residual, half),
-        or_else(bias, out), or_else(partials, out), m, n, k, splits, k_each,
+        described_out if residual is None else _descriptor(residual[None], *half),
+        or_else(bias, out), or_else(partials, out), m, n, k, batches, a.shape[0], b.shape[0], splits, k_each,
         TRANSPOSED_A=transposed_a, TRANSPOSED_B=transposed_b, PARTIAL=splits > 1, **last,
         PRECISION=precision(a.dtype, a.device), **config.launch_options(),
     )  # fmt: skip
@@ -251,13 +253,20 @@ def _batch_stride(t: Tensor) -> int:
 
 
 def _describable(t: Tensor) -> bool:
-    """Whether a TMA descriptor can describe the one matrix in `t`, either way round."""
-    if t.shape[0] != 1 or min(t.shape[1:]) < 2 or not t.is_floating_point() or t.element_size() > 4:
+    """Whether a TMA descriptor can describe the matrices in `t`, either way round.
+
+    Lines begin at multiples of 16 bytes. Matrices lie one behind the other, a whole number of lines apart, as
+    `cuTensorMapEncodeTiled` is documented (CUDA driver API, tensor map object management).
+    """
+    if min(t.shape[1:]) < 2 or not t.is_floating_point() or t.element_size() > 4:
         return False
     if max(t.shape) >= WIDE:  # its coordinates are of 32 bits
         return False
-    inner, outer = sorted(t.stride()[1:])
-    return inner == 1 and outer * t.element_size() % 16 == 0 and t.data_ptr() % 16 == 0
+    inner, line = sorted(t.stride()[1:])
+    if inner != 1 or line * t.element_size() % 16 or t.data_ptr() % 16:
+        return False
+    lines = t.shape[2] if t.stride(1) == 1 else t.shape[1]
+    return t.shape[0] == 1 or (t.stride(0) >= lines * line and t.stride(0) % line == 0)
 
 
 def _aligned(t: Tensor) -> bool:
@@ -266,8 +275,10 @@ def _aligned(t: Tensor) -> bool:
     return inner == 1 and not any(n % 16 for n in (outer, _batch_stride(t), t.shape[1 if t.stride(1) == 1 else 2]))
 
 
-def _descriptor(matrix: Tensor, block: tuple[int, int]) -> TensorDescriptor:
-    return TensorDescriptor(matrix, list(matrix.shape), list(matrix.stride()), list(block))
+def _descriptor(t: Tensor, rows: int, columns: int) -> TensorDescriptor:
+    """Describes matrices (B, M, N) whose rows are contiguous, for blocks of one of them."""
+    apart = t.stride(0) if t.shape[0] > 1 else t.shape[1] * t.stride(1)
+    return TensorDescriptor(t, list(t.shape), [apart, t.stride(1), 1], [1, rows, columns])
 
 
 # ---------------------------------------------------------------- kernels
@@ -275,47 +286,56 @@ def _descriptor(matrix: Tensor, block: tuple[int, int]) -> TensorDescriptor:
 
 @jit
 def _gemm_tma(
-    a, b, out, residual, bias, partials, m, n, k, splits, k_each,
+    a, b, out, residual, bias, partials, m, n, k, batches, a_batches, b_batches, splits, k_each,
     TRANSPOSED_A: tl.constexpr, TRANSPOSED_B: tl.constexpr, PARTIAL: tl.constexpr,
     HAS_BIAS: tl.constexpr, HAS_RESIDUAL: tl.constexpr, ACTIVATION: tl.constexpr, PRECISION: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     tiles = blocks_of(m, BLOCK_M) * blocks_of(n, BLOCK_N)
-    for item in tl.range(tl.program_id(0), tiles * splits, tl.num_programs(0), flatten=True):
-        split = item // tiles
+    for item in tl.range(tl.program_id(0), tiles * batches * splits, tl.num_programs(0), flatten=True):
+        batch, split = (item // tiles) % batches, item // (tiles * batches)
         row, column = tile_of(item % tiles, m, n, BLOCK_M, BLOCK_N, GROUP)
         row, column = row * BLOCK_M, column * BLOCK_N
+        a_batch, b_batch = batch % a_batches, batch % b_batches
         sums = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
         for at in tl.range(split * k_each, tl.minimum(split * k_each + k_each, k), BLOCK_K):
-            x = a.load([at, row]).T if TRANSPOSED_A else a.load([row, at])
-            y = b.load([column, at]).T if TRANSPOSED_B else b.load([at, column])
+            x = _block(a, a_batch, at, row).T if TRANSPOSED_A else _block(a, a_batch, row, at)
+            y = _block(b, b_batch, column, at).T if TRANSPOSED_B else _block(b, b_batch, at, column)
             sums = multiply_add(x, y, sums, PRECISION)
         if PARTIAL:
             rows, columns = row + tl.arange(0, BLOCK_M), column + tl.arange(0, BLOCK_N)
-            start = split.to(tl.int64) * m * n
+            start = (split * batches + batch).to(tl.int64) * m * n
             positions = start + rows[:, None].to(tl.int64) * n + columns[None, :]
             tl.store(partials + positions, sums, mask=(rows[:, None] < m) & (columns[None, :] < n))
         elif BLOCK_N >= 128:
             # In halves, lest the epilogue spill registers.
             HALF: tl.constexpr = BLOCK_N // 2
             left, right = tl.split(tl.permute(tl.reshape(sums, (BLOCK_M, 2, HALF)), (0, 2, 1)))
-            _finish(left, row, column, out, residual, bias, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION)
-            _finish(right, row, column + HALF, out, residual, bias, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION)
+            _finish(left, batch, row, column, out, residual, bias, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION)
+            _finish(right, batch, row, column + HALF, out, residual, bias, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION)
         else:
-            _finish(sums, row, column, out, residual, bias, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION)
+            _finish(sums, batch, row, column, out, residual, bias, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION)
 
 
 @jit
 def _finish(
-    sums, row, column, out, residual, bias, n,
+    sums, batch, row, column, out, residual, bias, n,
     HAS_BIAS: tl.constexpr, HAS_RESIDUAL: tl.constexpr, ACTIVATION: tl.constexpr,
 ):  # fmt: skip
     if HAS_BIAS:
         columns = column + tl.arange(0, sums.shape[1])
         sums += tl.load(bias + columns, mask=columns < n, other=0).to(tl.float32)[None, :]
     if HAS_RESIDUAL:
-        sums += residual.load([row, column]).to(tl.float32)
-    out.store([row, column], activate(sums, ACTIVATION).to(out.dtype))
+        sums += _block(residual, batch, row, column).to(tl.float32)
+    y = activate(sums, ACTIVATION).to(out.dtype)
+    out.store([batch, row, column], y.reshape(1, y.shape[0], y.shape[1]))
+
+
+@jit
+def _block(matrices, batch, row, column):
+    """A block of one of the matrices of a descriptor."""
+    block = matrices.load([batch, row, column])
+    return block.reshape(block.shape[1], block.shape[2])
 
 
 @jit
@@ -366,18 +386,23 @@ _FUSED = {"HAS_BIAS": True, "HAS_RESIDUAL": True, "ACTIVATION": "gelu"}
 
 # Which operand is transposed: x w^T, and the products that make its gradients.
 _FORWARD, _GRADIENTS = (False, True), ((False, False), (True, False))
+_BATCHES = ("batches", "a_batches", "b_batches")
 
 
-def _aot_tma(kind: str, config: Config, transposed=_FORWARD, last=_PLAIN, result: str | None = None) -> AotCase:
+def _aot_tma(
+    kind: str, config: Config, transposed=_FORWARD, last=_PLAIN, result: str | None = None, batched: bool = False
+) -> AotCase:
     m, n, k = (config[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
     blocks = {
         "a": (k, m) if transposed[0] else (m, k), "b": (n, k) if transposed[1] else (k, n),
         "out": (m, _stored_columns(config)), "residual": (m, _stored_columns(config)),
     }  # fmt: skip
     kinds = {"a": kind, "b": kind, "out": result or kind, "residual": result or kind}
-    signature = {name: f"tensordesc<{kinds[name]}[{rows}, {columns}]>" for name, (rows, columns) in blocks.items()}
+    signature = {name: f"tensordesc<{kinds[name]}[1, {rows}, {columns}]>" for name, (rows, columns) in blocks.items()}
     signature |= {"bias": f"*{kind}", "partials": "*fp32", **_SIZES, "splits": "i32", "k_each": "i32:16"}
+    signature |= dict.fromkeys(_BATCHES, "i32") if batched else {}
     constexprs = {
+        **({} if batched else dict.fromkeys(_BATCHES, 1)),
         "TRANSPOSED_A": transposed[0], "TRANSPOSED_B": transposed[1], "PARTIAL": False, **last,
         "PRECISION": "tf32x3" if kind == "fp32" else "ieee", **config.constexprs,
     }  # fmt: skip
@@ -406,6 +431,8 @@ AOT = [
     *(_aot_tma("fp16", config, last=_FUSED, result="fp32") for config in TMA_CONFIGS[2] if config != _DEEPEST),
     *(_aot_tma("fp16", config, transposed) for transposed in _GRADIENTS for config in TMA_CONFIGS[2]),
     *(_aot_tma("fp32", config, transposed) for transposed in (_FORWARD, *_GRADIENTS) for config in TMA_CONFIGS[4]),
+    *(_aot_tma("fp16", config, batched=True) for config in TMA_CONFIGS[2]),
+    *(_aot_tma("fp32", config, batched=True) for config in TMA_CONFIGS[4]),
     *(_aot_pointers("fp16", config, _FUSED) for config in POINTER_CONFIGS[2]),
     *(_aot_pointers("fp32", config) for config in POINTER_CONFIGS[4]),
     *(_aot_pointers("fp64", config) for config in POINTER_CONFIGS[8]),

@@ -267,6 +267,13 @@ def test_products_of_many_rows(n, monkeypatch):
     agree(lambda room, a, w, b: room("matmul").linear(a, w, b, "relu"), a, w, b)
 
 
+@pytest.mark.parametrize("width", [5, 8])
+def test_products_of_many_matrices(width):
+    """As above, one product for each sample."""
+    a, b = vast(2**27 + 3, 4, width), vast(2**27 + 3, width, 8)
+    agree(lambda room, a, b: room("matmul").matmul(a, b), a, b)
+
+
 def test_long_inner_products(monkeypatch):
     """In as many parts as there are programs, of which the first and the last are run."""
     matmul = kernels_of("matmul")

@@ -85,6 +85,59 @@ def test_odd_extents_in_aligned_rows_are_not_copied(dtype, device, monkeypatch):
     assert relative_error(exact(out), exact(x) @ exact(w).T) < LIMITS[dtype]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("transpose_a, transpose_b", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize(
+    "a_batch, b_batch, m, n, k", [(3, 3, 72, 136, 40), (3, 1, 17, 24, 35), (1, 3, 65, 8, 8), (2, 2, 8, 16, 520)]
+)
+def test_batches_go_through_descriptors(a_batch, b_batch, m, n, k, transpose_a, transpose_b, dtype, device, by):
+    """In rows that begin at multiples of 16 bytes, whatever their lengths; nothing is written behind a matrix."""
+    by("descriptors")
+    a, b = (
+        tensor((batch, rows, -(-columns // 8) * 8), dtype, device)[:, :, :columns]
+        for batch, rows, columns in ((a_batch, *((k, m) if transpose_a else (m, k))),
+                                     (b_batch, *((n, k) if transpose_b else (k, n))))
+    )  # fmt: skip
+    batches = max(a_batch, b_batch)
+    got = family.matmul(*(t.expand(batches, -1, -1) for t in (a, b)), transpose_a, transpose_b)
+    want = exact(a.mT if transpose_a else a) @ exact(b.mT if transpose_b else b)
+    assert got.is_contiguous() and relative_error(exact(got), want) < LIMITS[dtype]
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        lambda t: t.transpose(0, 1).contiguous().transpose(0, 1),  # rows of one matrix among those of the others
+        lambda t: t.flatten().as_strided((3, 16, 32), (80, 40, 1)),  # matrices that overlap
+        lambda t: torch.cat([t, t]).flatten().as_strided((3, 16, 32), (648, 40, 1)),
+        lambda t: torch.nn.functional.pad(t, (0, 1))[:, :, :32],  # rows that begin anywhere
+    ],
+    ids=["interleaved", "overlapping", "no whole number of lines", "unaligned"],
+)
+def test_which_batches_go_by_pointers(between, device, by):
+    t = between(tensor((3, 16, 32), torch.float16, device))
+    w = tensor((3, 32, 8), torch.float16, device)
+    by("pointers")
+    assert relative_error(exact(family.matmul(t, w)), exact(t) @ exact(w)) < 1e-2
+    assert relative_error(exact(family.matmul(w, t, True, True)), exact(t @ w).transpose(0, 2, 1)) < 1e-2
+
+
+@pytest.fixture
+def by(monkeypatch):
+    """Demands that products take one way."""
+
+    def demand(way):
+        monkeypatch.setattr(family, {"descriptors": "_launch_pointers", "pointers": "_launch_tma"}[way], None)
+
+    return demand
+
+
+def test_one_matrix_for_a_batch_is_read_as_one(device):
+    a, b = tensor((5, 8), torch.float32, device).expand(3, 5, 8), tensor((8, 7), torch.float32, device).expand(3, 8, 7)
+    got = family.matmul(a, b)
+    assert got.shape == (3, 5, 7) and relative_error(exact(got), exact(a) @ exact(b)) < 1e-5
+
+
 def test_strides(device):
     a, b = tensor((9, 20), torch.float32, device)[1::2, 3::3], tensor((12, 14), torch.float32, device)[::2, 1:9:2]
     b = b[: a.shape[1]]
