@@ -70,6 +70,12 @@ def _max_pool(data: Tensor, *, kernel: Shape, stride: Shape, pad: Any_) -> Tenso
     return kernels.pool.max_pool(data, kernel, stride, pad, False)[0]
 
 
+@operator("_plan_batch_norm", memory="new")
+def _batch_norm(data: Tensor, gamma: Tensor, beta: Tensor, mean: Tensor, var: Tensor) -> Tensor:
+    """(data - mean) / sqrt(var) gamma + beta, along axis 1."""
+    return kernels.norm.batch_norm_inference(data, gamma, beta, mean, var, 1, 0.0)
+
+
 @operator("_plan_linear", memory="new")
 def _linear(
     data: Tensor, weight: Tensor, bias: Tensor | None = None, residual: Tensor | None = None, *,

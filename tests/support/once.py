@@ -234,6 +234,7 @@ MORE = {  # operators without a gradient, or with one that is not the derivative
     "_plan_integer_conv": S(CODES[None, None], CODES[None, None], numbers(3.0), numbers(0.5), stride=(1, 1), dilate=(1, 1), pad=(0, 0), groups=1, signed=True),
     "_integer_linear": S(CODES, CODES, numbers(0.5), numbers(3.0, 1.0), rectify=True),
     "_plan_integer_linear_weight": S(CODES, rows=2),
+    "_plan_batch_norm": S((2, 3, 2), (3,), (3,), (3,), numbers(0.5, 1.5, 2.0)),
     "_plan_max_pool": S(CODES[None, None], kernel=(2, 2), stride=(1, 1), pad=((0, 0), (0, 0))),
     "_plan_integer_conv_weight": S(CODES[None, None], shape=(1, 1, 2, 2), stride=(1, 1), dilate=(1, 1), pad=(0, 0), groups=1, signed=True),
     "_plan_conv_weight": S((2, 2, 2, 2), shape=(1, 2, 3, 3), stride=(1, 1), dilate=(1, 1), pad=(0, 0), groups=1, exact=True),

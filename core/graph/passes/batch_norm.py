@@ -47,20 +47,27 @@ def _fold(norm: Node, walk: Walk) -> Made | None:
 
 
 def _scale(norm: Node, walk: Walk) -> Made | None:
-    """The nodes that compute what each channel is multiplied by and what is added, and the one that does."""
+    """The nodes that compute what each channel is multiplied by and what is added, and the one that does.
+
+    In half precision one kernel does that in float32.
+    """
     data = norm.inputs[0]
     nodes, do = adding(norm.inputs[1])
     found = norm.op.affine(norm, do)
     if found is None:
         return None
-    scale, shift = (do(F._reshape_to, v, shape=(-1,) + (1,) * (len(data.shape) - 2)) for v in found)
-    made = apply(F._scaled, [data, scale, shift], {}, data)
+    if data.dtype == found[0].dtype:
+        shape = (-1,) + (1,) * (len(data.shape) - 2)
+        made = apply(F._scaled, [data, *(do(F._reshape_to, v, shape=shape) for v in found)], {}, data)
+    else:
+        known = do(F.zeros_like, found[0]), do(F.ones_like, found[0])
+        made = apply(F._plan_batch_norm, [data, *found, *known], {}, data)
     return Made([*nodes, made], made.outputs[:1])
 
 
 _folded = Rule("batch_norm", _normalises, _fold, _is_alone, predicts)
 _scaled = Rule(
-    "scale", lambda node: node.op.affine is not None and {v.dtype for v in node.inputs} == {"float32"}, _scale,
+    "scale", lambda node: node.op.affine is not None and {v.dtype for v in node.inputs[1:]} == {"float32"}, _scale,
     _is_constant, predicts,
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ import torch
 from core.kernels.cpu import _winograd, onednn
 from core.kernels.cpu._lengths import additive_mask, seen
 from core.kernels.cpu._onednn import multiplies_half, multiplies_quantized
-from core.kernels.cpu._stretch_values import Call, Data, Given, Ints, Packed, Parameter, fresh, need, wide
+from core.kernels.cpu._stretch_values import Call, Data, Given, Ints, Packed, Parameter, fresh, in_float32, need
 from core.kernels.cpu.onednn import Layout, Primitive
 from core.kernels.formula import Expr, Formula
 from core.kernels.layout import CHANNELS_LAST
@@ -91,24 +91,29 @@ def pointwise(
 
 
 def scaled(shape: Ints, x: Data, scale: Parameter, shift: Parameter) -> Taken:
-    """x * scale + shift of channels in blocks, as a convolution of each by itself."""
-    need(isinstance(x, Data) and x.blocked and isinstance(scale, Parameter) and isinstance(shift, Parameter))
-    channels = shape[1]
-    need(scale.tensor.dtype is shift.tensor.dtype is x.dtype and x.shape == shape)
-    need(scale.tensor.numel() == shift.tensor.numel() == channels and scale.tensor.dim() == 3)
-    made, by_itself = fresh(shape, x.dtype, blocked=True), (channels, 1, 1, 1, 1)
-    vector, weight = Layout((channels,), (1,), x.dtype), Layout(by_itself, None, x.dtype)
+    """x * scale + shift of channels: a normalisation whose mean is 0 and whose variance is 1."""
+    along = shape[1:2] + (1,) * (len(shape) - 2)
+    need(all(isinstance(p, Parameter) and tuple(p.tensor.shape) == along for p in (scale, shift)))
+    need(scale.tensor.dtype is torch.float32)
+    mean, variance = (Parameter(scale.key, scale.tensor, like) for like in (torch.zeros_like, torch.ones_like))
+    return batch_norm_inference(shape, x, scale, shift, mean, variance, 1, 0.0)
+
+
+def batch_norm_inference(
+    shape: Ints, x: Data, gamma: Parameter, beta: Parameter, mean: Parameter, var: Parameter, axis: int, eps: float
+) -> Taken:
+    need(isinstance(x, Data) and axis == 1 and len(shape) in CHANNELS_LAST and math.prod(shape) > 0)
+    need(x.dtype in onednn.FLOATS and x.shape == shape)
+    made, vector = fresh(shape, x.dtype, blocked=x.blocked), Layout((shape[1],), (1,), torch.float32)
+    given = {onednn.SCALE: gamma, onednn.SHIFT: beta, onednn.MEAN: mean, onednn.VARIANCE: var}
+    need(all(isinstance(p, Parameter) for p in given.values()))
+    parameters = [(which, vector, in_float32(p)) for which, p in given.items()]
 
     def call(activation: str | None) -> Call:
-        how = (1, 1), (1, 1), (0, 0), onednn.attributes(activation)
-        primitive = onednn.convolution(x.layout(), weight, vector, made.layout(), *how)
-        chosen = primitive.chosen(onednn.WEIGHTS)
-        packed = Parameter(scale.key, scale.tensor, Packed(chosen, by_itself))
-        arguments = [
-            (onednn.SOURCE, x.layout(), x), (onednn.WEIGHTS, chosen, packed), (onednn.BIAS, vector, shift),
-            (onednn.DESTINATION, made.layout(), made),
-        ]  # fmt: skip
-        return Call("scaled", primitive, arguments, None if activation else call)
+        need(activation in (None, "relu"))
+        primitive = onednn.batch_norm(x.layout(), made.layout(), eps, activation is not None)
+        arguments = [(onednn.SOURCE, x.layout(), x), *parameters, (onednn.DESTINATION, made.layout(), made)]
+        return Call("batch_norm", primitive, arguments, None if activation else call)
 
     return [call(None)], made, 0
 
@@ -170,8 +175,7 @@ def nearest(shape: Ints, attrs: Sequence[float], dtype: torch.dtype, x: Data, sc
 def layer_norm(shape: Ints, x: Data, gamma: Parameter, beta: Parameter, axis: int, eps: float) -> Taken:
     need(isinstance(x, Data) and isinstance(gamma, Parameter) and isinstance(beta, Parameter))
     need(axis == len(shape) - 1 and x.dtype in onednn.FLOATS and math.prod(shape) > 0)
-    gamma, beta = (p if p.tensor.dtype is torch.float32 else Parameter(p.key, p.tensor, wide) for p in (gamma, beta))
-    made = fresh(shape, x.dtype)
+    gamma, beta, made = in_float32(gamma), in_float32(beta), fresh(shape, x.dtype)
     rows = math.prod(shape[:-1]), shape[-1]
     source, target, vector = x.layout(*rows), made.layout(*rows), Layout(shape[-1:], (1,), torch.float32)
     arguments = [
@@ -235,6 +239,7 @@ TAKEN: dict[str, Callable[..., Taken]] = {
     "conv.requantized_conv": requantized_conv,
     "matmul.linear": linear,
     "matmul.quantized_linear": quantized_linear,
+    "norm.batch_norm_inference": batch_norm_inference,
     "norm.layer_norm": layer_norm,
     "pointwise.pointwise": pointwise,
     "pool.max_pool": max_pool,

@@ -97,8 +97,13 @@ class Packed:
         return onednn.reorder(w.reshape(self.shape), self.layout)
 
 
+def in_float32(parameter: Parameter) -> Parameter:
+    """As normalisations take their parameters."""
+    return parameter if parameter.tensor.dtype is torch.float32 else Parameter(parameter.key, parameter.tensor, wide)
+
+
 def wide(parameter: Tensor) -> Tensor:
-    """In float32, as normalisations take their parameters."""
+    """In float32."""
     return parameter.float()
 
 

@@ -27,6 +27,7 @@ FLOATS = {torch.bfloat16: 2, torch.float32: 3}
 TYPES = FLOATS | {torch.int8: 5, torch.uint8: 6}
 # Arguments of primitives; the addend is that of the first post-operation.
 SOURCE, DESTINATION, WEIGHTS, BIAS, SCRATCHPAD, ADDEND, SECOND, SCALE, SHIFT = 1, 17, 33, 41, 80, 0x8002, 2, 51, 52
+MEAN, VARIANCE = 49, 50
 SCALES = 0x1000  # beside an argument: what its numbers stand for
 _MAXIMUM, _MEAN, _MEAN_WITHOUT_PADDING = 0x1FF, 0x2FF, 0x3FF
 BINARY = {"add": 0x1FFF0, "mul": 0x1FFF1}
@@ -49,7 +50,7 @@ _STATUSES = (
 BLOCK = 16
 _ANY, _BLOCKED = 1, 78  # formats: nChw16c
 _SOFTMAX, _LINEAR = 0x30000, 0x26
-_SCALED = ctypes.c_uint(2 | 4)  # flags of a normalisation with a scale and a shift
+_SCALED, _GIVEN, _RECTIFIED = 2 | 4, 1, 8  # flags of normalisations: scale and shift; given statistics; ReLU
 _PREDICTION, _IMPLEMENTATION = 96, 8  # kind of propagation; query of an implementation's name
 _DESCRIBED = {SOURCE: 129, WEIGHTS: 131, DESTINATION: 133, SCRATCHPAD: 136}  # queries of a primitive's descriptors
 
@@ -208,7 +209,14 @@ def binary(operation: str, x: Layout, other: Layout, y: Layout) -> Primitive:
 
 def layer_norm(x: Layout, y: Layout, eps: float) -> Primitive:
     """Rows with mean 0 and variance 1, times a scale, and a shift."""
-    return _primitive("layer_normalization_forward", x, y, None, ctypes.c_float(eps), _SCALED, attributes(None))
+    how = ctypes.c_float(eps), ctypes.c_uint(_SCALED), attributes(None)
+    return _primitive("layer_normalization_forward", x, y, None, *how)
+
+
+def batch_norm(x: Layout, y: Layout, eps: float, rectified: bool) -> Primitive:
+    """(x - mean) / sqrt(variance + eps) of given statistics, times a scale, and a shift; rectified: 0 where negative."""
+    flags = ctypes.c_uint(_SCALED | _GIVEN | (_RECTIFIED if rectified else 0))
+    return _primitive("batch_normalization_forward", x, y, ctypes.c_float(eps), flags, attributes(None))
 
 
 def attributes(

@@ -86,7 +86,10 @@ class Recorder:
         made = self.calls[-1].arguments[-1][2]
         if formula.name not in onednn.ACTIVATIONS or len(operands) != 1 or operands[0] is not made:
             return None
-        self.calls[-1] = again(formula.name)
+        try:
+            self.calls[-1] = again(formula.name)
+        except Unimplemented:
+            return None
         return operands[0]
 
     def concat(self, parts: Sequence[Data], axis: int, shape: Ints, chain: bool) -> Data | None:
@@ -94,12 +97,12 @@ class Recorder:
         whether other concatenations go on from this one; None unless they do, or it goes on from another.
         """
         blocks = axis == 1 and len(shape) == 4 and shape[0] == 1
-        if not blocks or any(p.dtype is not torch.float32 or p.shape[1] % onednn.BLOCK for p in parts):
+        if not blocks or any(p.dtype not in onednn.FLOATS or p.shape[1] % onednn.BLOCK for p in parts):
             return None
         first, *rest = parts
         if first.blocked and not first.offset and first.nbytes == first.memory.nbytes:
             whole = first.memory
-        elif chain:
+        elif chain and any(p.memory.key is None for p in parts):
             whole, rest = fresh((1, 0, *shape[2:]), first.dtype, blocked=True), list(parts)
         else:
             return None

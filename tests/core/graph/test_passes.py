@@ -260,6 +260,25 @@ def test_a_normalization_that_no_convolution_takes_is_scaled():
     assert batch_norm(training) is training
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("scale", [True, False])
+def test_a_normalization_in_half_precision_is_one_kernel_with_its_parameters_in_float32(dtype, scale):
+    net = nn.HybridSequential()
+    net.add(nn.BatchNorm(in_channels=16, scale=scale), nn.Activation("relu"))
+    net.initialize()
+    net.cast(dtype)
+    random = np.random.RandomState(0)
+    for p in net.collect_params().values():
+        p.set_data(mx.nd.array(random.uniform(0.5, 1.5, p.shape)))
+    x, parameters = array(2, 16, 5, 5).astype(dtype), [p.data() for p in net.collect_params().values()]
+    eager = net(x).astype("float32").asnumpy()
+    graph = constants(batch_norm(traced(net, x, parameters=parameters)))
+    assert names(graph, early=False) == ["_plan_batch_norm", "relu"]
+    net.hybridize()
+    step = 2.0**-7 if dtype == "bfloat16" else 2.0**-10  # from one number to the next
+    np.testing.assert_allclose(net(x).astype("float32").asnumpy(), eager, rtol=step, atol=step)
+
+
 @pytest.mark.parametrize("layout", ["rows", "channels last"])
 def test_joins_that_go_on_copy_what_is_new(layout):
     """In one memory, of which all that was joined before stays readable."""
@@ -329,6 +348,38 @@ def test_places_that_no_convolution_reads_are_not_computed():
         assert strides(graph) is graph
     x.attach_grad()
     graph = traced(block, x, record=True)
+    assert strides(graph) is graph
+
+
+def test_means_of_windows_are_taken_before_convolutions_of_one_place():
+    """As where a DenseNet's stages end: a quarter of the products is left."""
+    x, small, large, bias = array(2, 4, 9, 10), array(6, 4, 1, 1), array(6, 4, 3, 3), array(6)
+
+    def mean(y, kernel=(2, 3), stride=(2, 2), pad=(0, 0), **how):
+        return mx.nd.Pooling(y, kernel=kernel, stride=stride, pad=pad, pool_type="avg", **how)
+
+    def twice(y):
+        return mean(y) + mx.nd.sum(y)
+
+    def conv(x, w=small, **how):
+        return mx.nd.Convolution(x, w, bias, w.shape[2:], num_filter=6, **how)
+
+    graph = strides(epilogues(traced(lambda x: mx.nd.relu(mean(conv(mx.nd.sin(x)))), x)))
+    assert names(graph) == ["sin", "_avg_pool", "_plan_conv", "relu"]
+    np.testing.assert_allclose(
+        evaluate(graph, x)[0], mx.nd.relu(mean(conv(mx.nd.sin(x)))).asnumpy(), rtol=1e-5, atol=1e-6
+    )
+    for other in (
+        lambda x: mean(conv(x, large)), lambda x: mean(mx.nd.relu(conv(x))), lambda x: mean(conv(x), pad=(1, 1)),
+        lambda x: mean(conv(x, pad=(1, 1))), lambda x: mean(conv(x, stride=(2, 2))), lambda x: mean(conv(x) + bias.sum()),
+        lambda x: mean(conv(x), pooling_convention="full"), lambda x: mean(conv(x), (1, 1), (1, 1)),
+        lambda x: twice(conv(x)),
+        lambda x: mean(conv(x) + conv(mx.nd.sin(x))),
+    ):  # fmt: skip
+        graph = epilogues(traced(other, x))
+        assert strides(graph) is graph
+    x.attach_grad()
+    graph = traced(lambda x: mean(conv(x)), x, record=True)
     assert strides(graph) is graph
 
 

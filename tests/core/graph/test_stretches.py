@@ -249,9 +249,48 @@ def test_dense_blocks_of_one_image_lie_in_blocks_and_are_made_where_they_lie(poo
         return F.FullyConnected(F.mean(y, axis=(2, 3)), out, no_bias=True, num_hidden=8)
 
     net = Block(function, stem=(32, 3, 3, 3), out=(8, 80), **dense_shapes(32, 3))
-    taken = f"oneDNN: conv; oneDNN: 3 conv, 2 copy, 2 scaled, {pool}_pool, mean, linear"
+    taken = f"oneDNN: 4 conv, 3 batch_norm, 2 copy, {pool}_pool, mean, linear"
     check(net, taken, array(1, 3, 13, 13), tolerance=3e-5)
-    assert "scaled" not in program_of(net, array(2, 3, 13, 13))
+    assert "copy" not in program_of(net, array(2, 3, 13, 13))
+
+
+def test_dense_blocks_in_half_precision():
+    if not multiplies_half(torch_dtype("bfloat16")):
+        pytest.skip("this processor has no products of bfloat16")
+
+    class Layer(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.HybridSequential()
+            self.body.add(nn.BatchNorm(), nn.Activation("relu"), nn.Conv2D(16, 3, padding=1, use_bias=False))
+
+        def hybrid_forward(self, F, x):
+            return F.concat(x, self.body(x), dim=1)
+
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(32, 3), Layer(), Layer(), nn.AvgPool2D(), nn.GlobalAvgPool2D(), nn.Dense(8))
+    net.initialize()
+    net(array(1, 3, 13, 13))
+    for p in net.collect_params(".*(gamma|beta|running_mean|running_var)").values():
+        p.set_data(array(*p.shape) + 0.5)
+    taken = "oneDNN: 3 conv, 2 batch_norm, 2 copy, avg_pool, mean, linear"
+    check(net, taken, array(1, 3, 13, 13).astype("bfloat16"), tolerance=3e-2, cast="bfloat16")
+
+
+@pytest.mark.parametrize("end", [None, "relu", "tanh"])
+@pytest.mark.parametrize("shape", [(1, 16, 7, 9), (3, 10, 5, 6), (2, 16, 4, 5, 3)])
+def test_batch_norms(end, shape):
+    """A ReLU ends them, other activations do not."""
+
+    def function(F, x, w, gamma, beta, mean, var):
+        y = F.BatchNorm(x, gamma, beta, mean, F.abs(var), fix_gamma=False)
+        y = y if end is None else F.Activation(y, act_type=end)
+        return F.Convolution(y, w, no_bias=True, kernel=(1,) * (len(shape) - 2), num_filter=8)
+
+    channels = dict.fromkeys(("gamma", "beta", "mean", "var"), shape[1:2])
+    net = Block(function, w=(8, shape[1], *(1,) * (len(shape) - 2)), **channels)
+    taken = "oneDNN: conv" if end == "tanh" else "oneDNN: batch_norm, conv"
+    check(net, taken, array(*shape), tolerance=1e-4)
 
 
 def test_parts_of_dense_blocks_that_are_read_elsewhere():
@@ -269,7 +308,7 @@ def test_parts_of_dense_blocks_that_are_read_elsewhere():
     for _ in range(2):
         for found, wanted in zip(net(x), eager, strict=True):
             np.testing.assert_allclose(found.asnumpy(), wanted, rtol=3e-5, atol=3e-5)
-    assert "scaled" in program_of(net, x)
+    assert "batch_norm" in program_of(net, x)
 
 
 def test_several_results_and_views_of_one():
