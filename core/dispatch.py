@@ -22,7 +22,7 @@ resolved:
                 if type(data) is not NDArray:
                     raise TypeError
                 x = data._data
-                if x.is_cpu and backend.forced is None:
+                if backend.plain or (x.is_cpu and backend.forced is None):
                     tensor = on_cpu[x.dtype](x)
                 else:
                     tensor = kernel(x)
@@ -293,7 +293,7 @@ def _on_the_cpu(table: str, tensors: Sequence[str], number: str, kernel: str) ->
     return [
         f"{', '.join(names)} = {', '.join(tensors)}",
         "_type = _x.dtype",
-        f"if {alike}_x.is_cpu and _backend.forced is None:",
+        f"if {alike}(_backend.plain or (_x.is_cpu and _backend.forced is None)):",
         f"    tensor = {table}[_type]({', '.join([*names, *filter(None, [number])])})",
         "else:",
         f"    tensor = {kernel}({', '.join([*names, *['scalar=other'] * bool(number)])})",

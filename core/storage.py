@@ -19,6 +19,7 @@ from core import heap, symbolic
 from core.base import MXNetError
 from core.dtypes import dtype_name
 from core.extents import Extent
+from core.placement import state as placement
 
 Tensor = torch.Tensor
 Dtype = torch.dtype
@@ -161,6 +162,7 @@ def meta_like(tensor: Tensor) -> Tensor:
     """A tensor without memory of the same shape, dtype and strides."""
     if type(tensor) is symbolic.SymbolicTensor:
         return tensor.without_memory()
+    placement.note_elsewhere()
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
 
 

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from core.extents import Extent, hint, hints, is_symbolic, length_of
+from core.placement import state as placement
 
 _plain = torch._C.DisableTorchFunctionSubclass
 # What does not depend on lengths, or is asked for the memory's sake only.
@@ -177,6 +178,7 @@ class SymbolicTensor(Tensor):
 def empty(shape: Iterable[Any], dtype: torch.dtype, memory_format: Any = torch.contiguous_format) -> Tensor:
     """A tensor without memory, whether there are expressions in its shape or not."""
     shape = tuple(shape)
+    placement.note_elsewhere()
     made = torch.empty(hints(shape), dtype=dtype, device="meta", memory_format=memory_format)
     return _wrapped(made, shape) if is_symbolic(shape) else made
 
@@ -192,6 +194,7 @@ def opened(tensor: Tensor) -> Tensor:
 
 def with_extents(tensor: Tensor, shape: Iterable[Any]) -> Tensor:
     """The meta tensor with these extents, whose hints are its own."""
+    placement.note_elsewhere()
     return _wrapped(tensor, tuple(shape))
 
 

@@ -17,7 +17,6 @@ import contextlib
 import functools
 import importlib
 import inspect
-import os
 import sys
 import threading
 import warnings
@@ -26,6 +25,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
 from torch import Tensor
+
+from core.placement import state as state
 
 BACKENDS = ("cpu", "triton")
 # Kernels that Triton has not, which are computed on the CPU for arrays on a GPU, with a warning for each: networks
@@ -55,7 +56,7 @@ def kernel(contract: Contract) -> Contract:
     lead, on_cpu = _lead(contract)
     source = f"""
 def {contract.__name__}({", ".join(parameters)}):
-    if {on_cpu} and state.forced is None:
+    if {on_cpu}:
         return cpu({", ".join(passed)})
     return select({lead})({", ".join(passed)})
 """
@@ -73,15 +74,15 @@ def {contract.__name__}({", ".join(parameters)}):
 
 
 def _lead(contract: Function) -> tuple[str, str]:
-    """The expression of what a call is dispatched by, and the test that it lives on the CPU."""
+    """The expression of what a call is dispatched by, and the test that the CPU's backend serves it."""
     annotations = {name: p.annotation for name, p in inspect.signature(contract).parameters.items()}
     for name, annotation in annotations.items():
         if annotation == "Tensor":
-            return name, f"{name}.is_cpu"
+            return name, f"state.plain or ({name}.is_cpu and state.forced is None)"
         if annotation == "Sequence[Tensor]":
-            return f"{name}[0]", f"{name}[0].is_cpu"
+            return f"{name}[0]", f"state.plain or ({name}[0].is_cpu and state.forced is None)"
     if annotations.get("device") == "torch.device":
-        return "device", "device.type == 'cpu'"
+        return "device", "device.type == 'cpu' and state.forced is None"
     raise TypeError(f"the contract {contract.__name__} has neither a Tensor nor a torch.device to dispatch by")
 
 
@@ -155,18 +156,9 @@ class Call(NamedTuple):
         return signature.bind(*self.args, **self.kwargs).arguments.get("key")
 
 
-class _State:
-    """What the program has chosen for all threads."""
-
-    __slots__ = ("deterministic", "forced")
-
-    def __init__(self) -> None:
-        self.forced: str | None = None
-        self.deterministic = os.environ.get("MXNET_ENFORCE_DETERMINISM") == "1"  # MXNet's variable
-
-
 KERNELS: dict[str, Kernel] = {}  # by "family.name", of the families that were imported
-state = _State()
+if torch.version.cuda or torch.version.hip:
+    state.note_elsewhere()
 _thread = threading.local()  # `instead`: what gives the function of a Kernel in place of `Kernel.select`
 
 
@@ -175,11 +167,12 @@ def using(backend: str) -> Iterator[None]:
     """Forces every kernel to come from `backend` ("cpu" or "triton") inside the block."""
     if backend not in BACKENDS:
         raise ValueError(f"unknown kernel backend {backend!r}; accepted are {', '.join(BACKENDS)}")
-    before, state.forced = state.forced, backend
+    before = state.forced
+    state.force(backend)
     try:
         yield
     finally:
-        state.forced = before
+        state.force(before)
 
 
 def forced_backend() -> str | None:

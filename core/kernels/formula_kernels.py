@@ -70,7 +70,7 @@ def pointwise_of_one_type(
         return pointwise(formula, tensors, values, dtype) if special is None else special(*tensors, *values)
 
     def one(x: Tensor) -> Tensor:
-        if x.is_cpu and state.forced is None:
+        if state.plain or (x.is_cpu and state.forced is None):
             return on_cpu[x.dtype](x)
         return general((x,), (), x.dtype)
 
@@ -78,7 +78,7 @@ def pointwise_of_one_type(
         kind = a.dtype
         if kind is not b.dtype or kind is no:
             refuse((a, b))
-        if a.is_cpu and state.forced is None:
+        if state.plain or (a.is_cpu and state.forced is None):
             return on_cpu[kind](a, b)
         return general((a, b), (), kind)
 
@@ -87,7 +87,7 @@ def pointwise_of_one_type(
         for t in tensors:
             if t.dtype is not kind or (no is not None and kind is no):
                 refuse(tensors)
-        if tensors[0].is_cpu and state.forced is None:
+        if state.plain or (tensors[0].is_cpu and state.forced is None):
             return on_cpu[kind](*tensors, *values)
         return general(tensors, values, kind)
 
@@ -97,7 +97,7 @@ def pointwise_of_one_type(
             return lambda *tensors: many(tensors, values)
 
         def bound(x: Tensor) -> Tensor:
-            if x.is_cpu and state.forced is None:
+            if state.plain or (x.is_cpu and state.forced is None):
                 return on_cpu[x.dtype](x, *values)
             return general((x,), values, x.dtype)
 
@@ -107,7 +107,7 @@ def pointwise_of_one_type(
         return many(tensors, [attrs[n] for n in names])
 
     def one_with_attributes(x: Tensor, **attrs: Any) -> Tensor:
-        if x.is_cpu and state.forced is None:
+        if state.plain or (x.is_cpu and state.forced is None):
             return on_cpu[x.dtype](x, *map(attrs.__getitem__, names))
         return general((x,), [attrs[n] for n in names], x.dtype)
 
@@ -136,7 +136,7 @@ def pointwise_of_first_type(formula: Formula) -> Function:
     def forward(*tensors: Tensor, **attrs: Any) -> Tensor:
         first = tensors[0]
         kind = first.dtype
-        if first.is_cpu and state.forced is None:
+        if state.plain or (first.is_cpu and state.forced is None):
             y = on_cpu[kind](*tensors, *map(attrs.__getitem__, names)) if names else on_cpu[kind](*tensors)
             return y if y.dtype is kind else y.to(kind)
         return pointwise(formula, tensors, [attrs[n] for n in names], kind)

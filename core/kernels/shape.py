@@ -45,7 +45,7 @@ def alias(x: Tensor) -> Tensor:
 
 def reshape(x: Tensor, shape: Sequence[int]) -> Tensor:
     """A view in another shape; a copy where the strides do not allow one."""
-    if (x.is_cpu and state.forced is None) or x.is_meta:
+    if state.plain or (x.is_cpu and state.forced is None) or x.is_meta:
         return x.reshape(*shape) if shape else x.reshape(())  # numbers are read in half a microsecond less than a tuple
     try:
         return x.view(shape)
@@ -67,27 +67,27 @@ def permute(x: Tensor, axes: Sequence[int]) -> Tensor:
 
 def expand(x: Tensor, shape: Sequence[int]) -> Tensor:
     """Axes of length 1 repeated to `shape`, row by row; where nothing is repeated, x itself."""
-    x = symbolic.opened(x) if x.is_meta else x
+    x = symbolic.opened(x) if not state.plain and x.is_meta else x
     return _row_major(x.expand(*shape) if shape else x)
 
 
 def take_part(x: Tensor, key: tuple) -> Tensor:
     """Basic indexing: a view where the part is contiguous, else a copy. Steps may be negative."""
     plain, flips = _without_negative_steps(key, x.shape)
-    part = (symbolic.opened(x) if x.is_meta else x)[plain]
+    part = (symbolic.opened(x) if not state.plain and x.is_meta else x)[plain]
     if flips:
         part = flip(part, flips)
     return part if part.is_contiguous() else _row_major(part)
 
 
 def _row_major(x: Tensor) -> Tensor:
-    return x.contiguous() if x.is_cpu and state.forced is None else copies.contiguous(x)
+    return x.contiguous() if state.plain or (x.is_cpu and state.forced is None) else copies.contiguous(x)
 
 
 def copy_part(x: Tensor, axis: int, first: int, length: int) -> Tensor:
     """`length` positions of an axis from `first` on, in new memory."""
-    part = (symbolic.opened(x) if x.is_meta else x).narrow(axis, first, length)
-    if part.is_meta or (part.is_cpu and state.forced is None):
+    part = (symbolic.opened(x) if not state.plain and x.is_meta else x).narrow(axis, first, length)
+    if state.plain or part.is_meta or (part.is_cpu and state.forced is None):
         return part.clone(memory_format=torch.contiguous_format)
     return copies.write_(part.new_empty(part.shape), part)
 
@@ -222,7 +222,7 @@ def without_negative_steps(shape: Sequence[int], key: tuple, device) -> tuple:
 def concat(tensors: Sequence[Tensor], axis: int, spare: int = 0) -> Tensor:
     """The tensors joined along an axis; with `spare` positions more behind them, which `grown` may take."""
     first = tensors[0]
-    if not spare and first.is_cpu and state.forced is None:
+    if not spare and (state.plain or (first.is_cpu and state.forced is None)):
         return torch.cat(tensors, axis)
     if first.is_meta:  # ATen needs Python, and its compiler, for tensors without memory
         return joined(tensors, axis)
@@ -250,7 +250,7 @@ def grown(x: Tensor, tensors: Sequence[Tensor], axis: int) -> Tensor:
 
 def stack(tensors: Sequence[Tensor], axis: int) -> Tensor:
     first = tensors[0]
-    if first.is_cpu and state.forced is None:
+    if state.plain or (first.is_cpu and state.forced is None):
         return torch.stack(tensors, axis)
     if first.is_meta:
         return joined([t.unsqueeze(axis) for t in tensors], axis)
@@ -284,9 +284,9 @@ def roll(x: Tensor, shifts: Sequence[int], axes: Sequence[int]) -> Tensor:
 def tile(x: Tensor, reps: Sequence[int]) -> Tensor:
     if len(reps) < x.dim():
         reps = (*[1] * (x.dim() - len(reps)), *reps)
-    if x.is_meta:
+    if not state.plain and x.is_meta:
         return symbolic.empty((n * k for n, k in zip([*[1] * (len(reps) - x.dim()), *x.shape], reps)), x.dtype)
-    if x.is_cpu and state.forced is None:
+    if state.plain or (x.is_cpu and state.forced is None):
         return x.repeat(*reps) if reps else x.clone()
     lengths = [*[1] * (len(reps) - x.dim()), *x.shape]
     whole = x.reshape([part for n in lengths for part in (1, n)])

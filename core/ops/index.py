@@ -30,7 +30,12 @@ def _take_storage(stypes: Sequence[str], attrs: Attrs) -> str:
     return "csr" if stypes[0] == "csr" and attrs["axis"] == 0 and attrs["mode"] != "raise" else "default"
 
 
-@operator("take", storage=Told(_take_storage), indexes={"indices": lambda shapes, attrs: shapes["a"][attrs["axis"]]})
+@operator(
+    "take",
+    memory="new",
+    storage=Told(_take_storage),
+    indexes={"indices": lambda shapes, attrs: shapes["a"][attrs["axis"]]},
+)
 def take(
     a: Tensor, indices: Tensor, *, axis: Int = 0, mode: Annotated[str, Choice("clip", "wrap", "raise")] = "clip"
 ) -> Tensor:
@@ -67,6 +72,7 @@ def batch_take(a: Value, indices: Value) -> Value:
 
 @operator(
     "pick",
+    memory="new",
     aliases=("choose_element_0index",),
     indexes={"index": lambda shapes, attrs: shapes["data"][-1 if attrs["axis"] is None else attrs["axis"]]},
 )

@@ -23,7 +23,7 @@ def _flat(data: Tensor, axis: int | None, name: str) -> tuple[Tensor, int]:
     return data, normal_axis(axis, data.dim(), name)
 
 
-@operator("sort", unnamed=True, numbered=True)
+@operator("sort", memory="new", unnamed=True, numbered=True)
 def sort(data: Tensor, *, axis: OptInt = -1, is_ascend: Bool = True) -> Tensor:
     """The elements in order along an axis (None: of the flat data)."""
     return K.sort_values(*_flat(data, axis, "sort"), not is_ascend)
