@@ -26,6 +26,7 @@ BARS = {
     "matmul": Bar("torch", 0.95),
     "linear with bias and gelu": Bar("torch", 1.0),
     "convolution": Bar("torch", 0.95, each=False),
+    "convolution and batch norm": Bar("torch", 1.0),
     "depthwise convolution": Bar("torch", 1.0),
     "pointwise": Bar("floor", 0.90),
     "rows": Bar("floor", 0.90),

@@ -23,7 +23,7 @@ aten = torch.ops.aten
 def cases(lab: Lab) -> Iterator[Case]:
     """All of them; inputs are drawn when a case is run."""
     for family in (
-        products, convolutions, depthwise, pointwise, rows, norms, softmaxes, dropouts, embeddings, reductions,
+        products, convolutions, normalized, depthwise, pointwise, rows, norms, softmaxes, dropouts, embeddings, reductions,
         transposes, optimizers, attentions, recurrent, detection, linear_algebra, deterministic,
     ):  # fmt: skip
         yield from family(lab)
@@ -102,6 +102,30 @@ MOBILENET = [
 def convolutions(lab: Lab) -> Iterator[Case]:
     for _, inputs, outputs, kernel, stride, size in RESNET50:
         yield from convolution(lab, "convolution", inputs, outputs, kernel, stride, size, 1)
+
+
+def normalized(lab: Lab) -> Iterator[Case]:
+    """Convolutions with the statistics of the batch normalization behind them, those whose results are the largest."""
+    for _, inputs, outputs, kernel, stride, size in RESNET50[:4]:
+        pad, extent = kernel // 2, lab.extent(size, 7)
+        batch, read, made = lab.extent(BATCH, 2), lab.extent(inputs, 16), lab.extent(outputs, 16)
+
+        def make(batch=batch, read=read, made=made, kernel=kernel, extent=extent):
+            x, w = lab.draw(batch, read, extent, extent), lab.draw(made, read, kernel, kernel)
+            one, two = (lab.draw(made, dtype=torch.float32) for _ in range(2))
+            return *(t.to(memory_format=torch.channels_last) for t in (x, w)), one, two
+
+        def ours(x, w, gamma, beta, stride=stride, pad=pad):
+            how = (stride,) * 2, (1, 1), (pad,) * 2, 1
+            return kernels.conv.conv_batch_norm(x, w, None, gamma, beta, *how, 1e-5)[1]
+
+        def theirs(x, w, gamma, beta, stride=stride, pad=pad):
+            return tf.batch_norm(tf.conv2d(x, w, None, stride, pad), None, None, gamma, beta, True, 0.1, 1e-5)
+
+        out = (extent + 2 * pad - kernel) // stride + 1
+        flops = 2 * batch * made * out**2 * read * kernel**2
+        name = f"{inputs}>{outputs} {kernel}x{kernel}/{stride} at {size}"
+        yield Case("convolution and batch norm", name, make, ours, theirs, flops=flops)
 
 
 def depthwise(lab: Lab) -> Iterator[Case]:

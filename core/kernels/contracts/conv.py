@@ -17,6 +17,7 @@ from core.kernels.contracts.rules import empty, fits, windows
 from core.kernels.contracts.types import Ints
 from core.kernels.dispatch import kernel
 from core.kernels.layout import CHANNELS_LAST, memory_format
+from core.kernels.precision import wide_type
 
 
 @kernel
@@ -35,6 +36,22 @@ def conv(
         *() if residual is None else (residual,),
     )  # fmt: skip
     return y
+
+
+@kernel
+def conv_batch_norm(
+    x: Tensor, w: Tensor, b: Tensor | None, gamma: Tensor | None, beta: Tensor | None, stride: Ints, dilate: Ints,
+    pad: Ints, groups: int, eps: float,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """y of `conv` and `norm.batch_norm` of it by its channels: (y, normalised, mean, rstd).
+
+    Floor: that of both but for one read of y, whose statistics are taken while its tiles are in registers.
+    """
+    y = _convolved(x, w, b, stride, dilate, pad, groups)
+    given = [p for p in (gamma, beta) if p is not None]
+    fits(all(p.shape == w.shape[:1] for p in given), "a normalisation", y, *given)
+    statistics = ((w.shape[0],), wide_type(y.dtype))
+    return y, empty(y.shape, y.dtype, y), empty(*statistics), empty(*statistics)
 
 
 @kernel

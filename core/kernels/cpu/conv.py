@@ -8,7 +8,7 @@ import math
 import torch
 from torch import Tensor
 
-from core.kernels.cpu import _winograd
+from core.kernels.cpu import _winograd, norm
 from core.kernels.cpu._direct import direct
 from core.kernels.cpu._onednn import ENDINGS, finish, multiplies_quantized, onednn, packs, quantized
 from core.kernels.epilogue import check_activation
@@ -42,6 +42,14 @@ def conv(
     else:
         y = torch.convolution(x, w, b, stride, pad, dilate, False, (0,) * len(stride), groups)
     return finish(y, residual, activation)
+
+
+def conv_batch_norm(
+    x: Tensor, w: Tensor, b: Tensor | None, gamma: Tensor | None, beta: Tensor | None, stride: Ints, dilate: Ints,
+    pad: Ints, groups: int, eps: float,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    y = conv(x, w, b, stride, dilate, pad, groups)
+    return y, *norm.batch_norm(y, gamma, beta, 1, eps)
 
 
 def pack(w: Tensor, x_shape: Ints, stride: Ints, dilate: Ints, pad: Ints, groups: int, exact: bool = False) -> Tensor:

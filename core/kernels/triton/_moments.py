@@ -1,12 +1,14 @@
 """Mean and variance in one pass: `reduce.moments` and the statistics of the normalisations.
 
-Every lane runs Welford's recurrence (1962), lanes and chunks are merged by Chan, Golub and LeVeque (1979): no
-cancellation, whatever the mean. Floor: one read of the tensor.
+Every lane runs Welford's recurrence (1962), lanes and parts are merged by Chan, Golub and LeVeque (1979): no
+cancellation, whatever the mean. Floor: one read of the tensor; none where the kernel that made it gives the moments of
+parts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import torch
 import triton
@@ -16,9 +18,27 @@ from torch import Tensor
 from core.kernels.triton._counting import program
 from core.kernels.triton._fold import Fold, offset
 from core.kernels.triton._kernel import jit
-from core.kernels.triton._stages import aot_cases, tiling
+from core.kernels.triton._stages import PROGRAMS, aot_cases, tiling
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.tiles import accumulator, in_triton
+
+
+class Parts(NamedTuple):
+    """Means and sums of squared deviations of parts of a reduced side, each (parts, kept).
+
+    A part has `chunk` of the `reduced` elements, the last one what is left.
+    """
+
+    means: Tensor
+    squares: Tensor
+    chunk: int
+    reduced: int
+
+    @classmethod
+    def empty(cls, count: int, kept: int, dtype: torch.dtype, device: torch.device, chunk: int, reduced: int) -> Parts:
+        """Memory for `count` of them."""
+        means, squares = (torch.empty((count, kept), dtype=dtype, device=device) for _ in range(2))
+        return cls(means, squares, chunk, reduced)
 
 
 def moments_of(f: Fold, dtype: torch.dtype, eps: float | None = None) -> tuple[Tensor, Tensor]:
@@ -26,28 +46,50 @@ def moments_of(f: Fold, dtype: torch.dtype, eps: float | None = None) -> tuple[T
 
     Over nothing both are NaN.
     """
-    mean, spread = (torch.empty(f.kept, dtype=dtype, device=f.x.device) for _ in range(2))
     if f.kept == 0:
-        return mean, spread
+        return _results(f.kept, dtype, f.x.device)
     acc = accumulator(f.x.dtype)
     t = tiling(f)
-    target = (mean, spread)
-    if t.splits > 1:
-        target = tuple(torch.empty((t.splits, f.kept), dtype=acc, device=f.x.device) for _ in range(2))
-    constexprs = {"ACC": in_triton(acc), "EPS": eps}
+    parts = Parts.empty(t.splits, f.kept, acc, f.x.device, t.chunk, f.reduced) if t.splits > 1 else None
+    target = _results(f.kept, dtype, f.x.device) if parts is None else (parts.means, parts.squares)
     grid = (triton.cdiv(f.kept, t.BK), t.splits)
     _welford_kernel[grid](
-        f.x, *target, *f.arguments, t.chunk, LAST=t.splits == 1, **constexprs, **f.flags,
+        f.x, *target, *f.arguments, t.chunk, LAST=parts is None, ACC=in_triton(acc), EPS=eps, **f.flags,
         BK=t.BK, BR=t.BR, num_warps=t.num_warps,
     )  # fmt: skip
-    if t.splits > 1:
-        _merge_kernel[(triton.cdiv(f.kept, MERGED),)](
-            *target, mean, spread, f.kept, f.reduced, t.splits, t.chunk, **constexprs, BK=MERGED
-        )
-    return mean, spread
+    return target if parts is None else merged(parts, dtype, eps)
 
 
-MERGED = 64  # results that one program of the second stage makes
+def merged(parts: Parts, dtype: torch.dtype, eps: float | None = None) -> tuple[Tensor, Tensor]:
+    """The moments of all parts together, as `moments_of` gives them; added in a fixed order."""
+    count, kept = parts.means.shape
+    while count > PROGRAMS:
+        stage = Parts.empty(
+            triton.cdiv(count, TOGETHER), kept, parts.means.dtype, parts.means.device, parts.chunk * TOGETHER,
+            parts.reduced,
+        )  # fmt: skip
+        _merge(parts, (stage.means, stage.squares), TOGETHER, False, None)
+        parts, count = stage, stage.means.shape[0]
+    target = _results(kept, dtype, parts.means.device)
+    _merge(parts, target, count, True, eps)
+    return target
+
+
+def _results(kept: int, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
+    return torch.empty(kept, dtype=dtype, device=device), torch.empty(kept, dtype=dtype, device=device)
+
+
+def _merge(parts: Parts, target: tuple[Tensor, Tensor], each: int, last: bool, eps: float | None) -> None:
+    count, kept = parts.means.shape
+    _merge_kernel[(triton.cdiv(kept, MERGED), triton.cdiv(count, each))](
+        parts.means, parts.squares, *target, kept, parts.reduced, count, each, parts.chunk,
+        LAST=last, ACC=in_triton(parts.means.dtype), EPS=eps, BK=MERGED, BP=AT_ONCE,
+    )  # fmt: skip
+
+
+MERGED = 32  # results that one program of the second stage makes
+AT_ONCE = 64  # parts that it takes at a time
+TOGETHER = 256  # parts that become one of the next stage
 
 
 @jit(do_not_specialize=["reduced"])
@@ -85,26 +127,34 @@ def _welford_kernel(
     _store_moments(mean_out, spread_out, split.to(tl.int64) * kept + k, k < kept, row, total, number, LAST, EPS)
 
 
-@jit(do_not_specialize=["reduced", "splits", "chunk"])
+@jit(do_not_specialize=["reduced", "count", "each", "chunk"])
 def _merge_kernel(
-    means, squares, mean_out, spread_out, kept, reduced, splits, chunk,
-    ACC: tl.constexpr, EPS: tl.constexpr, BK: tl.constexpr,
+    means, squares, mean_out, spread_out, kept, reduced, count, each, chunk,
+    LAST: tl.constexpr, ACC: tl.constexpr, EPS: tl.constexpr, BK: tl.constexpr, BP: tl.constexpr,
 ):  # fmt: skip
-    """Merges the moments of the chunks, one after the other."""
+    """Merges `each` parts, BP at a time and those one after the other: the moments of all, or of a part of the next stage."""
     k = tl.program_id(0).to(tl.int64) * BK + tl.arange(0, BK)
+    place = tl.program_id(1).to(tl.int64)
     mean = tl.zeros([BK], ACC)
     total = tl.zeros([BK], ACC)
+    before = tl.zeros([], ACC)
     chunk = chunk.to(tl.int64)
-    for split in range(0, splits):
-        before = (chunk * split).to(ACC)
-        added = tl.minimum(chunk, reduced - chunk * split).to(ACC)
-        position = k + split * kept
-        delta = tl.load(means + position, mask=k < kept, other=0) - mean
-        total += tl.load(squares + position, mask=k < kept, other=0) + delta * delta * (
-            before * added / (before + added)
-        )
+    stop = tl.minimum(place * each + each, count)
+    for first in range(place * each, stop, BP):
+        part = first + tl.arange(0, BP)
+        inside = (part < stop)[:, None] & (k < kept)[None, :]
+        number = tl.where(part < stop, tl.minimum(chunk, reduced - chunk * part), 0).to(ACC)
+        position = part[:, None] * kept + k[None, :]
+        centre = tl.load(means + position, mask=inside, other=0)
+        added = tl.sum(number, 0)
+        common = tl.sum(centre * number[:, None], 0) / added
+        away = tl.where(inside, centre - common[None, :], 0)
+        spread = tl.load(squares + position, mask=inside, other=0) + away * away * number[:, None]
+        delta = common - mean
+        total += tl.sum(spread, 0) + delta * delta * (before * added / (before + added))
         mean += delta * (added / (before + added))
-    _store_moments(mean_out, spread_out, k, k < kept, mean, total, reduced.to(ACC), True, EPS)
+        before += added
+    _store_moments(mean_out, spread_out, place * kept + k, k < kept, mean, total, before, LAST, EPS)
 
 
 @jit
@@ -125,8 +175,10 @@ def _aot() -> Iterator[AotCase]:
             constexprs = {"LAST": last, "ACC": acc, "EPS": 1e-5 if last else None}
             yield from aot_cases(_welford_kernel, {"x": dtype} | outputs, {}, constexprs)
     pointers = dict.fromkeys(("means", "squares", "mean_out", "spread_out"), "*fp32")
-    integers = {"kept": "i32", "reduced": "i32", "splits": "i32", "chunk": "i32"}
-    yield AotCase(_merge_kernel, pointers | integers, {"ACC": tl.float32, "EPS": 1e-5, "BK": MERGED})
+    integers = dict.fromkeys(("kept", "reduced", "count", "each", "chunk"), "i32")
+    for last in (True, False):
+        constexprs = {"LAST": last, "ACC": tl.float32, "EPS": 1e-5 if last else None, "BK": MERGED, "BP": AT_ONCE}
+        yield AotCase(_merge_kernel, pointers | integers, constexprs)
 
 
 AOT = list(_aot())

@@ -35,6 +35,7 @@ RNN_HOW = "gru", 4, 1, True, 0.0, 3, True
 RNN = rnn.rnn(t(5, 2, 3), t(2 * 3 * 4 * 9), t(2, 2, 4), None, *RNN_HOW)
 SAMPLES = {
     "conv.conv": [(X, W, t(6), *HOW), (t(2, 4, 6, 6, last=True), W, None, *HOW), (X, t(4, 1, 3, 3), None, *HOW[:3], 4), (X, W, None, *HOW, "relu", t(2, 6, 3, 3))],
+    "conv.conv_batch_norm": [(X, W, t(6), t(6), t(6), *HOW, 1e-5), (t(2, 4, 6, 6, last=True), W, None, None, None, *HOW, 1e-5)],
     "conv.pack": [(W, (2, 4, 6, 6), *HOW)],
     "conv.quantized_conv": [(t(2, 4, 6, 6, dtype=torch.uint8), t(6, 4, 3, 3, dtype=torch.int8), t(6), *HOW)],
     "conv.requantized_conv": [

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from core.kernels.cpu import norm
+from core.kernels.triton import _moments, tiles
 from core.kernels.triton import conv as family
-from core.kernels.triton import tiles
+from core.kernels.triton import norm as norms
 from core.kernels.triton.targets import TARGETS
 from tests.core.kernels import naive
 from tests.core.kernels.test_conv import CASES as COMMON
@@ -23,6 +25,8 @@ CASES = COMMON | {
     "stride beyond the kernel": ((1, 2, 7, 8), (2, 2, 2, 1), (3, 2), (1, 1), (1, 0), 1),
     "depthwise strided 1d": ((2, 5, 9), (10, 1, 3), (2,), (2,), (1,), 5),
     "1d 1x1": ((2, 5, 9), (3, 5, 1), (1,), (1,), (0,), 1),
+    "several tiles": ((2, 32, 9, 9), (80, 32, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    "wide 1x1": ((2, 32, 9, 9), (80, 32, 1, 1), (1, 1), (1, 1), (0, 0), 1),
 }
 # Each takes another kernel.
 ONE_OF_A_KIND = ["2d", "strided, whole blocks", "depthwise", "1x1"]
@@ -67,6 +71,76 @@ def test_epilogue(case, split, device, monkeypatch):
         ACTIVATIONS["gelu"](plain - np.asarray(exact(b)).reshape(-1, 1, 1)),
         torch.float32,
     )
+
+
+@pytest.mark.parametrize("case", ["several tiles", "groups, whole blocks", "strided, whole blocks", "2d"])
+def test_a_program_takes_tile_after_tile(case, device, monkeypatch):
+    monkeypatch.setattr(family, "target_of", lambda device: dataclasses.replace(TARGETS["cuda:90"], processors=1))
+    monkeypatch.setattr(family, "_resident", lambda config, itemsize, on: 1)
+    check(CASES[case], torch.float32, device)
+
+
+@pytest.mark.parametrize("case", [*ONE_OF_A_KIND, "groups, whole blocks"])
+def test_without_descriptors(case, device, monkeypatch):
+    monkeypatch.setattr(family, "target_of", lambda device: dataclasses.replace(TARGETS["cuda:80"], processors=2))
+    check(CASES[case], torch.float32, device)
+
+
+def test_weights_that_no_descriptor_describes(device):
+    x_shape, w_shape, *how = CASES["whole blocks of channels"]
+    x, w = tensors(torch.float32, device, x_shape, w_shape)
+    moved = torch.zeros(w.numel() + 1, device=device)[1:].view(16, 3, 3, 32).movedim(-1, 1).copy_(w)
+    assert moved.data_ptr() % 16
+    assert torch.equal(family.conv(x, moved, None, *how), family.conv(x, w, None, *how))
+
+
+NORMALIZED = ["2d", "whole blocks of channels", "several tiles", "groups, whole blocks", "depthwise", "1x1", "wide 1x1"]
+
+
+@pytest.mark.parametrize("dtype", LIMITS, ids=str)
+@pytest.mark.parametrize("case", NORMALIZED)
+def test_batch_normalization(case, dtype, device, monkeypatch):
+    """Against float64, of what the convolution stores; twice alike, bit for bit."""
+    x_shape, w_shape, *how = CASES[case]
+    x, w, b, gamma, beta = tensors(dtype, device, x_shape, w_shape, *[(w_shape[0],)] * 3)
+    found, again = (family.conv_batch_norm(x, w, b, gamma, beta, *how, 1e-3) for _ in range(2))
+    assert all(torch.equal(one, other) for one, other in zip(found, again, strict=True))
+    y, normalized, mean, rstd = found
+    assert torch.equal(y, family.conv(x, w, b, *how)) or case == "wide 1x1"
+    assert_close(y, naive.conv(exact(x), exact(w), exact(b), *how), dtype)
+    expected = norm.batch_norm(y.double().cpu(), gamma.double().cpu(), beta.double().cpu(), 1, 1e-3)
+    assert_close(normalized, expected[0], dtype)
+    assert mean.dtype == rstd.dtype == (dtype if dtype == torch.float64 else torch.float32)
+    for ours, theirs in zip((mean, rstd), expected[1:], strict=True):
+        assert naive.relative_error(exact(ours), theirs.numpy()) < (1e-12 if dtype == torch.float64 else 1e-5)
+
+
+@pytest.mark.parametrize("stages", [False, True])
+def test_statistics_of_a_large_mean_lose_no_digits(stages, device, monkeypatch):
+    """The mean is 1,000 times the deviation: sums of squares would leave nothing of the variance's digits but one."""
+    if stages:
+        monkeypatch.setattr(_moments, "PROGRAMS", 2)
+        monkeypatch.setattr(_moments, "TOGETHER", 2)
+    x_shape, w_shape, *how = (3, 32, 17, 19), (33, 32, 3, 3), (1, 1), (1, 1), (1, 1), 1
+    x, w = tensors(torch.float32, device, x_shape, w_shape)
+    b = torch.full((33,), 17e3, device=device)
+    y, _, mean, rstd = family.conv_batch_norm(x, w, b, None, None, *how, 1e-3)
+    _, separate_mean, separate_rstd = norms.batch_norm(y, None, None, 1, 1e-3)
+    _, true_mean, true_rstd = norm.batch_norm(y.double().cpu(), None, None, 1, 1e-3)
+    assert 500 < float((true_mean * true_rstd).mean()) < 2000
+    for ours, separate, true in ((mean, separate_mean, true_mean), (rstd, separate_rstd, true_rstd)):
+        error, before = ((t.double().cpu() / true - 1).abs().max() for t in (ours, separate))
+        assert error < max(2 * before, 1e-6)
+
+
+def test_statistics_of_split_sums(device, monkeypatch):
+    monkeypatch.setattr(family, "target_of", fifty_processors)
+    monkeypatch.setattr(tiles, "_MINIMAL_STEPS", 1)
+    x_shape, w_shape, *how = CASES["whole blocks of channels"]
+    x, w = tensors(torch.float32, device, x_shape, w_shape)
+    y, *found = family.conv_batch_norm(x, w, None, None, None, *how, 1e-3)
+    for ours, theirs in zip(found, norm.batch_norm(y.cpu(), None, None, 1, 1e-3), strict=True):
+        assert naive.relative_error(exact(ours), exact(theirs)) < 1e-5
 
 
 def test_strides(device):
@@ -123,6 +197,10 @@ def _samples():
         yield lambda dy=dy, x=x, w=w, how=how: family.conv_data_grad(dy, w, x.shape, *how)
         yield lambda dy=dy, x=x, w=w, how=how: family.conv_weight_grad(dy, x, w.shape, *how)
     yield lambda: family.conv_bias_grad(dy)
+    for case in ("2d", "whole blocks of channels", "depthwise"):
+        x_shape, w_shape, *how = CASES[case]
+        x, w, b = torch.ones(x_shape), torch.ones(w_shape), torch.ones(w_shape[0])
+        yield lambda x=x, w=w, b=b, how=how: family.conv_batch_norm(x, w, b, b, None, *how, 1e-3)
 
 
 SAMPLES = list(_samples())
