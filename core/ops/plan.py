@@ -31,6 +31,15 @@ def _conv(
     return kernels.conv.conv(data, weight, bias, stride, dilate, pad, groups, activation, residual)
 
 
+@operator("_plan_conv_batch_norm", outputs=4, memory="new")
+def _conv_batch_norm(
+    data: Tensor, weight: Tensor, bias: Tensor | None = None, gamma: Tensor | None = None, beta: Tensor | None = None,
+    *, stride: Shape, dilate: Shape, pad: Shape, groups: Int, eps: Float,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """The result of `_conv`, and batch normalisation of it by channels: (y, normalised, mean, rstd)."""
+    return kernels.conv.conv_batch_norm(data, weight, bias, gamma, beta, stride, dilate, pad, groups, eps)
+
+
 @operator("_plan_conv_weight")
 def _conv_weight(
     weight: Tensor, *, shape: Shape, stride: Shape, dilate: Shape, pad: Shape, groups: Int, exact: Bool

@@ -228,6 +228,7 @@ MORE = {  # operators without a gradient, or with one that is not the derivative
     "_copyto": S(THREE, context=cpu(), origin=cpu()),
     "_multinomial": S(numbers([0.2, 0.8]), count=3),
     "_plan_ones_": S(THREE),
+    "_plan_conv_batch_norm": S((1, 2, 3, 3), (2, 2, 2, 2), (2,), (2,), (2,), stride=(1, 1), dilate=(1, 1), pad=(0, 0), groups=1, eps=1e-3),
     "_plan_conv": S((1, 2, 3, 3), (2, 2, 2, 2), (2,), stride=(1, 1), dilate=(1, 1), pad=(0, 0), groups=1, activation="relu"),
     "_quantized": S((2, 3), numbers(100.0), low=-128.0, high=127.0, nan=127.0, out_type="int8"),
     "_integer_conv": S(CODES[None, None], CODES[None, None], numbers(3.0), stride=(1, 1), dilate=(1, 1), pad=(0, 0), groups=1),

@@ -19,6 +19,7 @@ from core.graph.passes.packing import packing
 from core.graph.passes.recompute import recompute
 from core.graph.passes.recurrent import recurrent
 from core.graph.passes.shapes import shapes
+from core.graph.passes.statistics import statistics
 from core.graph.passes.stretches import stretches
 from core.graph.passes.strides import strides
 
@@ -28,6 +29,7 @@ PASSES: tuple[tuple[Callable[[Graph], Graph], str], ...] = (
     (shapes, "before equal nodes are found: ones like two arrays of a shape are equal then"),
     (common_subexpressions, "before results are counted: a product that two equal nodes read has one reader then"),
     (batch_norm, "before epilogues: a normalization would keep a product from the sum and the activation behind it"),
+    (statistics, "behind batch_norm, which leaves those that take statistics; before others part the two"),
     (activations, "before epilogues: a product takes what has a name"),
     (epilogues, "before absorption: what is absorbed are whole products"),
     (absorption, "behind epilogues, and before what it took over is dropped"),
