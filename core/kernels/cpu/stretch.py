@@ -7,8 +7,8 @@ execution writes to lies in an arena, so that threads may run a program at the s
 
 from __future__ import annotations
 
-import ctypes
 import inspect
+import operator
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -184,11 +184,12 @@ class _Execution:
         self._inside: list[tuple[Memory, int]] = []  # and where it begins in the arena
         self._outside: list[list[tuple[Memory, int]]] = [[] for _ in outside]
         self._parameters: list[list[tuple[Memory, int]]] = [[] for _ in parameters]
-        self._arena = self._tensors = None
+        self._arena: Tensor | None = None
+        self._tensors: Sequence[Tensor] | None = None
         numbers: dict[Any, list[tuple[Memory, int]]] = dict(zip(outside, self._outside, strict=True))
         numbers.update(zip(parameters, self._parameters, strict=True))
-        where = onednn.stream().address
-        self._arguments, self._calls = [], []
+        where = onednn.stream().pointer
+        self._calls = []
         for call in calls:
             given = []
             for which, layout, value in call.arguments:
@@ -203,9 +204,7 @@ class _Execution:
                 memory = Memory(call.primitive.scratchpad)
                 self._inside.append((memory, 0))
                 given.append(onednn.Argument(onednn.SCRATCHPAD, memory.address))
-            arguments = (onednn.Argument * len(given))(*given)
-            self._arguments.append(arguments)
-            self._calls.append((call.primitive.address, where, len(given), ctypes.addressof(arguments)))
+            self._calls.append((call.primitive.pointer, where, len(given), (onednn.Argument * len(given))(*given)))
 
     def run(self, arena: Tensor, outside: list[Tensor], parameters: Sequence[Tensor]) -> None:
         """Executes all, over these tensors."""
@@ -217,7 +216,7 @@ class _Execution:
             address = x.data_ptr()
             for memory, offset in memories:
                 memory.point(address + offset)
-        if self._tensors is None or any(a is not b for a, b in zip(self._tensors, parameters)):
+        if self._tensors is None or not all(map(operator.is_, self._tensors, parameters)):
             self._tensors = parameters
             self._kept = [p.contiguous() for p in parameters]
             for memories, p in zip(self._parameters, self._kept, strict=True):
