@@ -285,8 +285,8 @@ def _bound_to(op: Operator) -> str:
 
 def _on_the_cpu(table: str, tensors: Sequence[str], number: str, kernel: str) -> list[str]:
     """Lines that call the CPU's kernel of a formula from `table` for tensors of one type, elsewhere `kernel`; a call less
-    than by that. number: what that gets for the scalar of the operator, `other`. Arrays without memory have the context of a CPU, too,
-    so tensors are asked where they live.
+    than by that. number: what the first gets for the scalar of the operator, `other`. Arrays without memory have the
+    context of a CPU, too, so tensors are asked where they live.
     """
     names = ["_x", "_y"][: len(tensors)]
     alike = "_y.dtype is _type and " if len(names) > 1 else ""

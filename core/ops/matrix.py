@@ -49,7 +49,8 @@ def fully_connected(
     data (N, ...) or (..., K), weight (num_hidden, K), bias (num_hidden,) unless no_bias; result (N, num_hidden) or
     (..., num_hidden). MXNetError for shapes that do not fit.
     """
-    if data.dtype is not weight.dtype or not data.dtype.is_floating_point:
+    kind = data.dtype
+    if kind is not weight.dtype or not kind.is_floating_point:
         _need_floats("FullyConnected", data, weight)
     if weight.shape[0] != num_hidden:
         expect_shape("FullyConnected", "a weight", weight, (num_hidden, *weight.shape[1:]))

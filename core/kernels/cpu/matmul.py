@@ -45,7 +45,7 @@ def _packed_product(x: Tensor, w: Tensor) -> Tensor:
 def linear(x: Tensor, w: Tensor, b: Tensor | None = None, activation: str | None = None, residual=None) -> Tensor:
     if activation is not None:
         check_activation("linear", activation)
-    if not w.is_mkldnn and not reorders(x, w):
+    if not w.is_mkldnn and (x.numel() < 4096 or not reorders(x, w)):
         y = _bindings.linear(x, w, b)
         return y if activation is None and residual is None else finish(y, residual, activation)
     x = _row_major(x)
