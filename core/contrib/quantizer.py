@@ -30,6 +30,11 @@ def quantize_symbol(
     return Quantizer(symbol, frozenset(excluded), dtype, by_channel).result()
 
 
+def layers(symbol: Symbol, excluded: Iterable[str] = ()) -> list[list[Node]]:
+    """The layers that `quantize_symbol` quantizes: each with the nodes that become one with it."""
+    return list(Quantizer(symbol, frozenset(excluded), "auto", False).chains().values())
+
+
 def calibrated(symbol: Symbol, ranges: Mapping[str, Range]) -> Symbol:
     """A copy of a symbol that `quantize_symbol` made, with ranges by the name of the output that is quantized.
 
@@ -103,7 +108,7 @@ class Quantizer:
         self.quantized: dict[Value, list[Value]] = {}  # quantized values, and the two ends of their range
 
     def result(self) -> Symbol:
-        chains = self._chains()
+        chains = self.chains()
         inside = {part for chain in chains.values() for part in chain}
         for node in self.nodes:
             if node in chains:
@@ -114,7 +119,7 @@ class Quantizer:
                 self._other(node)
         return Symbol([self._as_numbers(v) for v in self.outputs])
 
-    def _chains(self) -> dict[Node, list[Node]]:
+    def chains(self) -> dict[Node, list[Node]]:
         """By its last node: a layer with weights, and what can be one node with it."""
         chains: dict[Node, list[Node]] = {}
         taken: set[Node] = set()

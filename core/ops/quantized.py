@@ -389,10 +389,7 @@ def fused_conv(
     rectifier ends.
     """
     if with_bn:
-        exact = F.Cast(F.ones_like(gamma) if fix_gamma else gamma, dtype="float64")
-        factor = F.Cast(exact / F.sqrt(F.Cast(moving_var, dtype="float64") + eps), dtype=dtype_name(weight.dtype))
-        bias = beta - factor * moving_mean if bias is None else beta + factor * (bias - moving_mean)
-        weight = F.broadcast_mul(weight, F.Reshape(factor, shape=(-1,) + (1,) * (weight.ndim - 1)))
+        weight, bias = folded(weight, bias, gamma, beta, moving_mean, moving_var, eps, fix_gamma)
     rectified = with_postsum_act or (with_act and not with_sum)
     if not quantized:
         y = F.Convolution(
@@ -402,18 +399,9 @@ def fused_conv(
         y = F.broadcast_add(_rectified(y, a_max) if with_act else y, addend) if with_sum else y
         return _rectified(y, a_max) if rectified else y
 
-    by_channel = (1, -1) + (1,) * len(kernel)
-    data_scale = _spread(_scale(_wide(data), _reach(data_min, data_max)), data)
-    scales = _scale(WIDE["int8"], F.max(F.abs(weight), axis=tuple(range(1, weight.ndim)), keepdims=True))
-    if bias is not None:
-        bias = F.Reshape(bias, shape=(-1,) + (1,) * (weight.ndim - 1))
-        # Quantized values of the bias stay below half of the largest int32.
-        scales = F.broadcast_minimum(scales, F.broadcast_div(TOP / 2 / F.abs(bias), data_scale))
-    integers = _quantized(weight, "int8", scales)
-    scales = F.Reshape(scales, shape=by_channel)
-    if bias is not None:
-        bias = F._whole(F.broadcast_mul(scales, data_scale) * F.Reshape(bias, shape=by_channel))
-        bias = F.Reshape(bias, shape=(-1,))
+    data_scale = _scale(_wide(data), _reach(data_min, data_max))
+    integers, bias, scales = rounded_by_output(weight, bias, data_scale)
+    scales, data_scale = F.Reshape(scales, shape=(1, -1) + (1,) * len(kernel)), _spread(data_scale, data)
     y = F._integer_conv(data, integers, bias, **window(kernel, stride, dilate, pad, num_group))
     kind = "uint8" if rectified else "int8"
     if min_calib_range is None or max_calib_range is None:
@@ -433,6 +421,17 @@ def fused_conv(
         sums = addend, _spread(meaning, addend)
         most = min(most, LIMITS[_kind(addend)][1])  # written over the addend, in its type
     return [_quantized(y, kind, scales, *sums, most=most), low, high]
+
+
+def folded(
+    weight: Value, bias: Input, gamma: Input, beta: Input, moving_mean: Input, moving_var: Input, eps: float,
+    fix_gamma: bool,
+) -> tuple[Value, Value]:  # fmt: skip
+    """Weights (outputs, ...) and the bias (outputs,) that do what a BatchNorm behind them does."""
+    exact = F.Cast(F.ones_like(gamma) if fix_gamma else gamma, dtype="float64")
+    factor = F.Cast(exact / F.sqrt(F.Cast(moving_var, dtype="float64") + eps), dtype=dtype_name(weight.dtype))
+    bias = beta - factor * moving_mean if bias is None else beta + factor * (bias - moving_mean)
+    return F.broadcast_mul(weight, F.Reshape(factor, shape=(-1,) + (1,) * (weight.ndim - 1))), bias
 
 
 def _rectified(y: Value, a_max: float | None) -> Value:
@@ -478,7 +477,7 @@ def fused_fully_connected(
                 "_sg_mkldnn_fully_connected: of quantized values it gives numbers; enable_float_output=True says so"
             )
         data_scale = _scale(_wide(data), _reach(data_min, data_max))
-        make = _quantized_by_output if channel_wise_quantize else _quantized_in_one_range
+        make = rounded_by_output if channel_wise_quantize else rounded_in_one_range
         integers, shift, scales = make(weight, bias, data_scale)
         meaning = 1.0 / F.broadcast_mul(scales, data_scale)
         shift = None if bias is None else F.broadcast_mul(shift, meaning)
@@ -500,19 +499,20 @@ def _fused_fully_connected_takes(attrs: Attrs) -> list[str]:
 infer(fused_fully_connected)(fully_connected_shapes)
 
 
-def _quantized_by_output(weight: Value, bias: Input, data_scale: Value) -> tuple[Value, Any, Value]:
-    """Quantized values of weights (outputs, inputs) and of the bias that fits sums of their products,
-    and the scales of the weights.
+def rounded_by_output(weight: Value, bias: Input, data_scale: Value | None) -> tuple[Value, Any, Value]:
+    """Quantized values of weights (outputs, ...) and of the bias that fits sums of their products, and the scales (outputs,)
+    of the weights.
     """
-    scales = _scale(WIDE["int8"], F.max(F.abs(weight), axis=1))
+    scales = _scale(WIDE["int8"], F.max(F.abs(weight), axis=tuple(range(1, weight.ndim))))
     if bias is not None:
+        # Quantized values of the bias stay below half of the largest int32.
         scales = F.broadcast_minimum(scales, F.broadcast_div(TOP / 2 / F.abs(bias), data_scale))
         bias = F._whole(F.broadcast_mul(scales, data_scale) * bias)
-    return _quantized(weight, "int8", F.expand_dims(scales, axis=1)), bias, scales
+    return _quantized(weight, "int8", F.Reshape(scales, shape=(-1,) + (1,) * (weight.ndim - 1))), bias, scales
 
 
-def _quantized_in_one_range(weight: Value, bias: Input, data_scale: Value) -> tuple[Value, Any, Value]:
-    """As `_quantized_by_output`, with weights of one range, and a bias that was put on int8 values before.
+def rounded_in_one_range(weight: Value, bias: Input, data_scale: Value | None) -> tuple[Value, Any, Value]:
+    """As `rounded_by_output`, with weights of one range, and a bias that was put on int8 values before.
 
     Halves go away from 0.
     """

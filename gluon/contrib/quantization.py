@@ -9,24 +9,28 @@ from itertools import chain
 from core import symbol
 from core.base import MXNetError
 from core.context import Context
+from core.contrib.bias_correction import BiasCollector
 from core.contrib.quantization import calib_graph, collect, quantize_graph
 from core.io import DataIter
 from core.ndarray import NDArray
 from core.symbol.graph import order
 from gluon.block import SymbolBlock
+from gluon.parameter import ParameterDict
 
 
 def quantize_net_v2(
     network, quantized_dtype="auto", quantize_mode="full", quantize_granularity="tensor-wise", exclude_layers=None,
     exclude_layers_match=None, exclude_operators=None, calib_data=None, data_shapes=None, calib_mode="none",
-    num_calib_examples=None, ctx=None, LayerOutputCollector=None, logger=None,
+    num_calib_examples=None, ctx=None, LayerOutputCollector=None, logger=None, correct_biases=False,
 ):  # fmt: skip
     """A SymbolBlock that computes what the hybrid block `network` does, its layers with weights on codes of eight bits.
 
     calib_data: a DataIter, or batches: the input, or (inputs..., labels...); the ranges of codes are found on it as
     calib_mode says, see `mx.contrib.quantization.quantize_graph`. data_shapes: (name, shape) of the inputs, where a
     network that was not called yet takes several. exclude_layers: names of layers that stay on numbers;
-    exclude_layers_match: parts of such names; exclude_operators: names of operators. ValueError for other arguments.
+    exclude_layers_match: parts of such names; exclude_operators: names of operators. correct_biases: the block gets biases
+    of its own that make up for rounded weights, by the means of the inputs of layers in calib_data, which MXNet does not
+    do; networks with depthwise convolutions lose several times less so. ValueError for other arguments.
     """
     ctx = ctx[0] if isinstance(ctx, (list, tuple)) and len(ctx) == 1 else ctx
     batches = None if calib_data is None else _batches(calib_data, ctx)
@@ -42,17 +46,37 @@ def quantize_net_v2(
         outputs, {}, {}, ctx, excluded, list(exclude_operators or ()), calib_mode, quantized_dtype, quantize_mode,
         quantize_granularity, LayerOutputCollector, logger,
     )  # fmt: skip
+    if correct_biases and collector is None:
+        raise ValueError("correct_biases takes a calib_mode: the means are found on calib_data, too")
+    shared, own = network.collect_params(), {}
     if collector is not None:
         if calib_data is None:
             raise ValueError(f"calib_mode {calib_mode!r} takes calib_data, batches of the network's inputs")
         if first is None:
             raise ValueError("calib_data is empty: at least one batch is needed to find ranges")
         network(*first[: len(names)])  # parameters whose shapes were open have them now
-        parameters = {p.name: p.data(ctx) for p in network.collect_params().values()}
+        parameters = {p.name: p.data(ctx) for p in shared.values()}
+        means = None
+        if correct_biases:
+            excluded += exclude_operators or ()
+            by_channel = quantize_granularity == "channel-wise"
+            means = BiasCollector(outputs, parameters, excluded, by_channel, collector)
         named = (dict(zip(names, arrays)) for arrays in chain([first], batches))
-        collect(outputs, parameters, parameters, named, collector, ctx, num_calib_examples)
+        collect(outputs, parameters, parameters, named, means or collector, ctx, num_calib_examples)
+        own = means.corrected(parameters) if means else {}
         codes = calib_graph(codes, {}, {}, collector, calib_mode, quantized_dtype, logger)[0]
-    return SymbolBlock(codes, inputs, network.collect_params())
+    return SymbolBlock(codes, inputs, _with_own(shared, own))
+
+
+def _with_own(shared: ParameterDict, own: dict[str, NDArray]) -> ParameterDict:
+    """Parameters of which some, by name, have values of their own."""
+    parameters = shared.by_full_name()
+    mixed = ParameterDict()
+    mixed.update({name: parameter for name, parameter in parameters.items() if name not in own})
+    for name, value in own.items():
+        like = parameters[name]
+        mixed.get(name, shape=like.shape, dtype=like.dtype, grad_req=like.grad_req)._load_init(value, like.list_ctx())
+    return mixed
 
 
 def quantize_net(

@@ -31,4 +31,5 @@ def quantize_net_v2(
     ctx: Any = None,
     LayerOutputCollector: Any = None,
     logger: Any = None,
+    correct_biases: Any = False,
 ) -> Any: ...
