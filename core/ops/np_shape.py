@@ -7,7 +7,7 @@ from core.base import MXNetError
 from core.ops.attributes import Bool, Int, Shape, Str
 from core.ops.facts import Target
 from core.ops.registry import F, gradient, operator
-from core.ops.shape import halves
+from core.ops.shape import decoded
 from core.ops.values import Gradients, Namespace, Tensor, Value
 
 K = kernels.shape
@@ -28,40 +28,13 @@ def reshape(a: Tensor, *, newshape: Shape, order: Str = "C") -> Tensor:
     return K.reshape(a, tuple(size // known if n == -1 else n for n in newshape))
 
 
-def npx_shape(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
+CODES = {-2: "copy", -3: "drop", -4: "rest", -5: "merge", -6: "split"}
+
+
+def npx_shape(shape: tuple[int, ...], wanted: tuple[int, ...], reverse: bool = False) -> tuple[int, ...]:
     """The shape that the codes of npx.reshape stand for: -1 takes what is left, -2 copies an axis, -3 drops one of
     length 1, -4 copies all that remain, -5 merges two, -6 splits one into the two that follow."""
-    out, i, k = [], 0, 0
-    try:
-        while k < len(wanted):
-            code = wanted[k]
-            if code >= 0:
-                out.append(code)
-                i += 1
-            elif code == -1:
-                out.append(-1)
-                i += 1
-            elif code == -2:
-                out.append(shape[i])
-                i += 1
-            elif code == -3:
-                if shape[i] != 1:
-                    raise MXNetError(f"reshape: -3 drops an axis of length 1, axis {i} has {shape[i]}")
-                i += 1
-            elif code == -4:
-                out.extend(shape[i:])
-                i = len(shape)
-            elif code == -5:
-                out.append(shape[i] * shape[i + 1])
-                i += 2
-            elif code == -6:
-                out.extend(halves(shape[i], wanted[k + 1], wanted[k + 2]))
-                i, k = i + 1, k + 2
-            else:
-                raise MXNetError(f"reshape: {code} in {wanted} is no code; accepted are lengths and -1 to -6")
-            k += 1
-    except IndexError:
-        raise MXNetError(f"reshape: {wanted} asks for more axes than the shape {shape} has") from None
+    out = decoded(shape, wanted, CODES, reverse)
     size, known = math.prod(shape), math.prod(n for n in out if n != -1)
     if out.count(-1) > 1 or (-1 in out and (known == 0 or size % known)) or (-1 not in out and known != size):
         raise MXNetError(f"reshape: cannot bring the shape {shape} into {wanted}")
@@ -73,14 +46,7 @@ def npx_reshape(a: Tensor, *, newshape: Shape, reverse: Bool = False, order: Str
     """The same elements in another shape, with the codes of `npx_shape`."""
     if order != "C":
         raise MXNetError(f"npx.reshape: only order='C' is supported, given {order!r}")
-    shape = tuple(a.shape)
-    if reverse:
-        codes = list(newshape)[::-1]
-        for k in range(len(codes) - 2):  # -6 stands behind its two lengths when read from the right
-            if codes[k + 2] == -6:
-                codes[k], codes[k + 1], codes[k + 2] = -6, codes[k + 1], codes[k]
-        return K.reshape(a, npx_shape(shape[::-1], tuple(codes))[::-1])
-    return K.reshape(a, npx_shape(shape, newshape))
+    return K.reshape(a, npx_shape(tuple(a.shape), newshape, reverse))
 
 
 for _op in (reshape, npx_reshape):

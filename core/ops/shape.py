@@ -53,21 +53,16 @@ class WrongSize(MXNetError, ValueError):
     """A shape for another number of elements than there are."""
 
 
+# What the numbers of a new shape stand for that are no lengths; -1 is what is left.
+CODES = {0: "copy", -2: "rest", -3: "merge", -4: "split"}
+
+
 @functools.lru_cache(4096)
 def reshaped(shape: tuple[int, ...], wanted: tuple[int, ...], reverse: bool = False) -> tuple[int, ...]:
     """The shape that MXNet's reshape codes stand for: 0 copies an axis, -1 takes as often what is left as it fits (the
     shape may then hold fewer elements), -2 copies all that remain, -3 merges two axes, -4 splits one into the two that
     follow."""
-    if reverse:
-        codes = list(wanted)[::-1]
-        for k in range(len(codes) - 2):  # -4 stands behind its two lengths when read from the right
-            if codes[k + 2] == -4:
-                codes[k], codes[k + 1], codes[k + 2] = -4, codes[k + 1], codes[k]
-        return reshaped(shape[::-1], tuple(codes))[::-1]
-    try:
-        out = _decoded(shape, wanted)
-    except IndexError:
-        raise MXNetError(f"reshape: {wanted} asks for more axes than the shape {tuple(shape)} has") from None
+    out = decoded(shape, wanted, CODES, reverse)
     size, known = math.prod(shape), math.prod(n for n in out if n != -1)
     if out.count(-1) > 1:
         raise MXNetError(f"reshape: only one length may be -1, given {wanted}")
@@ -80,29 +75,42 @@ def reshaped(shape: tuple[int, ...], wanted: tuple[int, ...], reverse: bool = Fa
     return tuple(out)
 
 
-def _decoded(shape: tuple[int, ...], wanted: tuple[int, ...]) -> list[int]:
-    """Lengths for the codes; -1 stays. IndexError where there are more codes than axes."""
-    out, i, k = [], 0, 0
-    while k < len(wanted):
-        code = wanted[k]
-        if code > 0 or code == -1:
-            out.append(code)
-            i += 1
-        elif code == 0:
-            out.append(shape[i])
-            i += 1
-        elif code == -2:
-            out.extend(shape[i:])
-            i = len(shape)
-        elif code == -3:
-            out.append(shape[i] * shape[i + 1])
-            i += 2
-        elif code == -4:
-            out.extend(halves(shape[i], wanted[k + 1], wanted[k + 2]))
-            i, k = i + 1, k + 2
-        else:
-            raise MXNetError(f"reshape: {code} in {wanted} is no length; accepted are lengths and 0, -1, -2, -3, -4")
-        k += 1
+def decoded(shape: tuple[int, ...], wanted: tuple[int, ...], codes: dict[int, str], reverse: bool = False) -> list[int]:
+    """Lengths for the codes, with reverse read from the right; -1 stays. MXNetError where there are more than axes."""
+    if reverse:
+        mirrored = list(wanted)[::-1]
+        for k in range(len(mirrored) - 2):  # a split stands behind its two lengths when read from the right
+            if codes.get(mirrored[k + 2]) == "split":
+                mirrored[k : k + 3] = mirrored[k + 2], mirrored[k + 1], mirrored[k]
+        return decoded(shape[::-1], tuple(mirrored), codes)[::-1]
+    out: list[int] = []
+    i = k = 0
+    try:
+        while k < len(wanted):
+            code = wanted[k]
+            meaning = codes.get(code)
+            if meaning == "copy":
+                out.append(shape[i])
+            elif meaning == "drop":
+                if shape[i] != 1:
+                    raise MXNetError(f"reshape: {code} drops an axis of length 1, axis {i} has {shape[i]}")
+            elif meaning == "rest":
+                out.extend(shape[i:])
+                i = len(shape) - 1
+            elif meaning == "merge":
+                out.append(shape[i] * shape[i + 1])
+                i += 1
+            elif meaning == "split":
+                out.extend(halves(shape[i], wanted[k + 1], wanted[k + 2]))
+                k += 2
+            elif code >= -1:
+                out.append(code)
+            else:
+                known = ", ".join(map(str, sorted([-1, *codes], reverse=True)))
+                raise MXNetError(f"reshape: {code} in {wanted} is no length; accepted are lengths and {known}")
+            i, k = i + 1, k + 1
+    except IndexError:
+        raise MXNetError(f"reshape: {wanted} asks for more axes than the shape {tuple(shape)} has") from None
     return out
 
 
