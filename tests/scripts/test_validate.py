@@ -48,3 +48,10 @@ def test_published_weights_answer_as_with_mxnet(data, weights, tmp_path):
         assert row["pictures"] == 16 and row["right"] == row["right, MXNet"] and row["answered otherwise"] == 0
         assert row["logits apart"] < 1e-4
     assert (tmp_path / "image_classification" / "published_weights.log").exists()
+
+
+def test_eight_bits_by_the_recipe_lose_at_most_one_picture(data, weights, tmp_path):
+    arguments = ["--weights-dir", weights, "--data-dir", data, "--only", "mobilenet0.25", "--eight-bits", 50]
+    clipped, _ = validate_weights.main([str(a) for a in [*arguments, "--log-dir", tmp_path]])
+    assert clipped["weights"].endswith("with ReLU6") and clipped["calibrated on"] == 50
+    assert clipped["right, by the recipe"] >= clipped["right"] - 1 > clipped["right, eight bits"]
