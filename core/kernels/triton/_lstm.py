@@ -152,10 +152,11 @@ def _nobody(how: Tiling, like: Tensor) -> Tensor:
 
 
 def _options(kernel, how: Tiling, length: int, w: Tensor) -> dict:
-    block_k = _BYTES_K // w.element_size()
+    block_k, warps = _BYTES_K // w.element_size(), _warps(kernel, how.rows, how.columns)
     return {
-        "EVEN_K": length % block_k == 0, "PRECISION": precision(w.dtype, w.device), "BLOCK_N": how.rows,
-        "BLOCK_H": how.columns, "BLOCK_K": block_k, "num_warps": _warps(kernel, how.rows, how.columns),
+        "EVEN_K": length % block_k == 0, "PRECISION": precision(w.dtype, w.device),
+        "THREADS": _threads(target_of(w.device).backend, warps), "BLOCK_N": how.rows,
+        "BLOCK_H": how.columns, "BLOCK_K": block_k, "num_warps": warps,
         "num_stages": _STAGES, "launch_cooperative_grid": True,
     }  # fmt: skip
 
@@ -168,6 +169,11 @@ def _warps(kernel, rows: int, columns: int) -> int:
     return 8 if rows * columns >= 1024 or (kernel is _lstm_steps and columns >= 32) else 4
 
 
+def _threads(backend: str, warps: int) -> int:
+    """Those of an AMD program, each of which has to wait for its stores before others are told; 0 where a barrier does."""
+    return 64 * warps if backend == "hip" else 0
+
+
 # ---------------------------------------------------------------- kernels
 
 
@@ -175,7 +181,7 @@ def _warps(kernel, rows: int, columns: int) -> int:
 def _lstm_steps(
     gates_ptr, w_ptr, bias_ptr, h_ptr, c_ptr, states_ptr, cells_ptr, arrived_ptr,
     steps, batch, hidden, wide, states_row, gates_turn, states_turn, cells_turn,
-    EVEN_K: tl.constexpr, PRECISION: tl.constexpr,
+    EVEN_K: tl.constexpr, PRECISION: tl.constexpr, THREADS: tl.constexpr,
     BLOCK_N: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """Pointers are at the first step; what ends in turn leads to the next."""
@@ -216,14 +222,14 @@ def _lstm_steps(
         states_ptr += states_turn
         cells_ptr += cells_turn
         awaited += programs
-        _wait(arrived_ptr, awaited, programs)
+        _wait(arrived_ptr, awaited, programs, THREADS)
 
 
 @jit
 def _lstm_steps_back(
     dh_ptr, dc_ptr, gates_ptr, cells_ptr, before_ptr, dys_ptr, d_ptr, w_ptr, arrived_ptr,
     steps, batch, hidden, wide, gates_turn, cells_turn, dys_turn, d_turn,
-    EVEN_K: tl.constexpr, PRECISION: tl.constexpr,
+    EVEN_K: tl.constexpr, PRECISION: tl.constexpr, THREADS: tl.constexpr,
     BLOCK_N: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """Pointers are at the last step; what ends in turn leads to the one before. Rows of d have `wide` elements."""
@@ -246,7 +252,7 @@ def _lstm_steps_back(
             tl.store(d_at + 3 * hidden, dh * squashed * o * (1 - o), inside)
             tl.store(dc_ptr + at, dc * f, inside)
         awaited += programs
-        _wait(arrived_ptr, awaited, programs)
+        _wait(arrived_ptr, awaited, programs, THREADS)
         for block in range(tl.program_id(0), blocks_of(hidden, BLOCK_H), programs):
             columns = block * BLOCK_H + tl.arange(0, BLOCK_H)
             known = (columns < hidden)[None, :]
@@ -294,14 +300,24 @@ def _projected(sums, inputs_at, inside, bias_at, known):
 
 
 @jit
-def _wait(arrived_ptr, awaited, programs):
+def _wait(arrived_ptr, awaited, programs, THREADS: tl.constexpr):
     """Returns when all programs of the tile have come here; what they wrote before can be read then."""
+    if THREADS and programs > 1:
+        # AMD's barrier lets waves pass whose stores are still under way, and the release below waits for those of its
+        # own wave alone.
+        tl.inline_asm_elementwise(
+            "s_waitcnt vmcnt(0)\nv_mov_b32 $0, $1", "=v,v", [tl.arange(0, THREADS)], tl.int32, is_pure=False, pack=1
+        )
     tl.debug_barrier()
     if programs > 1:
         tl.atomic_add(arrived_ptr, 1, sem="release")
-        while tl.load(arrived_ptr, volatile=True) < awaited:
-            pass
-        tl.atomic_add(arrived_ptr, 0, sem="acquire")
+        if THREADS:
+            while tl.atomic_add(arrived_ptr, 0, sem="acquire") < awaited:  # Triton 3.6 reads volatile memory once there
+                pass
+        else:
+            while tl.load(arrived_ptr, volatile=True) < awaited:
+                pass
+            tl.atomic_add(arrived_ptr, 0, sem="acquire")
         tl.debug_barrier()
 
 
@@ -310,27 +326,28 @@ def _wait(arrived_ptr, awaited, programs):
 _TILES = ((16, 8), (64, 8), (64, 16), (64, 32), (16, _ALONE))  # rows and columns of a program
 
 
-def _aot(kernel, kind: str, rows: int, columns: int) -> AotCase:
+def _aot(kernel, kind: str, rows: int, columns: int, backend: str) -> AotCase:
     wide = {"gates_ptr", "c_ptr", "cells_ptr", "before_ptr", "dh_ptr", "dc_ptr"}  # float32, whatever the network's type
     plain = {"arrived_ptr": "*i32", "steps": "i32", "batch": "i32"}
-    block_k = _BYTES_K // (4 if kind == "fp32" else 2)
-    constexprs = {"EVEN_K": True, "PRECISION": "tf32x3" if kind == "fp32" else "ieee", "BLOCK_N": rows,
+    block_k, warps = _BYTES_K // (4 if kind == "fp32" else 2), _warps(kernel, rows, columns)
+    constexprs = {"EVEN_K": True, "PRECISION": "tf32x3" if kind == "fp32" else "ieee",
+                  "THREADS": _threads(backend, warps), "BLOCK_N": rows,
                   "BLOCK_H": columns, "BLOCK_K": block_k}  # fmt: skip
     signature = {
         name: plain.get(name) or ("*fp32" if name in wide else f"*{kind}" if name.endswith("_ptr") else "i32:16")
         for name in kernel.arg_names
         if name not in constexprs
     }
-    warps = _warps(kernel, rows, columns)
-    backend = "cuda" if columns < _NARROWEST[64] else None
     # Which instructions multiply by eight columns differs between releases of Triton.
     demanded = tensor_core(rows, warps, kind) if columns >= 16 or kernel is _lstm_steps else None
     return AotCase(kernel, signature, constexprs, warps, _STAGES, demanded, "cp.async", backend=backend)
 
 
 AOT = [
-    _aot(kernel, kind, *tile)
+    _aot(kernel, kind, rows, columns, backend)
     for kernel in (_lstm_steps, _lstm_steps_back)
     for kind in ("fp16", "fp32")
-    for tile in _TILES
+    for rows, columns in _TILES
+    for backend in ("cuda", "hip")
+    if backend == "cuda" or columns >= _NARROWEST[64]
 ]

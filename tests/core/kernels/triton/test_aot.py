@@ -56,3 +56,20 @@ def run(root, *arguments):
     return subprocess.run(
         [sys.executable, script, "--json", *arguments], capture_output=True, text=True, env=environment, cwd=root
     )
+
+
+def test_programs_of_amd_tell_others_of_finished_stores_alone(root):
+    """A barrier does not wait there for what waves store."""
+    program = (
+        "import sys, triton; from core.kernels.triton import _lstm, aot, targets; compile = triton.compile\n"
+        "def shown(*args, **options):\n    made = compile(*args, **options); sys.stderr.write(made.asm['amdgcn']); return made\n"
+        "aot.triton.compile = shown; target = targets.TARGETS['hip:gfx942']\n"
+        "aot.compile_case(next(case for case in _lstm.AOT if case.meant_for(target)), target)\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, cwd=root, check=True
+    )
+    before = result.stderr.rpartition("buffer_wbl2")[0]
+    waits = before.rpartition("ASMSTART")[2]
+    assert "s_waitcnt vmcnt(0)" in waits and "s_barrier" in waits and "global_store" not in waits
