@@ -29,6 +29,7 @@ from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._filled import zeros
 from core.kernels.triton._kernel import INTERPRETED, jit
 from core.kernels.triton._types import in_type
+from core.kernels.triton._waiting import announce, wait_for
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.copies import contiguous, write_
 from core.kernels.triton.functions import sigmoid, tanh
@@ -302,22 +303,10 @@ def _projected(sums, inputs_at, inside, bias_at, known):
 @jit
 def _wait(arrived_ptr, awaited, programs, THREADS: tl.constexpr):
     """Returns when all programs of the tile have come here; what they wrote before can be read then."""
-    if THREADS and programs > 1:
-        # AMD's barrier lets waves pass whose stores are still under way, and the release below waits for those of its
-        # own wave alone.
-        tl.inline_asm_elementwise(
-            "s_waitcnt vmcnt(0)\nv_mov_b32 $0, $1", "=v,v", [tl.arange(0, THREADS)], tl.int32, is_pure=False, pack=1
-        )
-    tl.debug_barrier()
     if programs > 1:
-        tl.atomic_add(arrived_ptr, 1, sem="release")
-        if THREADS:
-            while tl.atomic_add(arrived_ptr, 0, sem="acquire") < awaited:  # Triton 3.6 reads volatile memory once there
-                pass
-        else:
-            while tl.load(arrived_ptr, volatile=True) < awaited:
-                pass
-            tl.atomic_add(arrived_ptr, 0, sem="acquire")
+        announce(arrived_ptr, THREADS)
+        wait_for(arrived_ptr, awaited, THREADS)
+    else:
         tl.debug_barrier()
 
 

@@ -3,8 +3,11 @@
 Two kernels compute tiles of the result, in an order that keeps the operands of neighbours in the L2 cache:
 
 - `_gemm_tma` (Hopper and later): as many programs as processors, each of which takes tile after tile; operands come
-  through TMA descriptors of three axes, so that the loads of the next tile overlap the end of this one. A batch takes
-  them too, if its matrices lie one behind the other.
+  through TMA descriptors of three axes, so that the loads of the next tile overlap the end of this one (where no
+  residual is added). A batch takes them too, if its matrices lie one behind the other.
+- `_gemm_balanced` (the same): where the last round of tiles would leave many processors idle, each program takes its
+  share of K blocks of that round and the one before, which may begin and end within a tile. What a program began and
+  another ends goes through memory in float32, and is added in one order.
 - `_gemm_pointers`: any strides, any alignment, any batch; one program a tile.
 
 Thin results, with fewer tiles than processors, are split along K: each program writes a float32 partial product and
@@ -29,6 +32,7 @@ from core.kernels.triton._counting import WIDE, blocks_of
 from core.kernels.triton._filled import zeros
 from core.kernels.triton._kernel import jit
 from core.kernels.triton._types import in_type
+from core.kernels.triton._waiting import announce, wait_for
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
 from core.kernels.triton.copies import contiguous, write_
@@ -44,6 +48,7 @@ from core.kernels.triton.tiles import (
     or_else,
     partials_of,
     precision,
+    shares_of,
     split_along,
     tile_of,
 )  # fmt: skip
@@ -105,8 +110,8 @@ def pack(w: Tensor, rows: int) -> Tensor:
 # ---------------------------------------------------------------- configurations
 
 
-def _tiles(m: int, n: int, k: int, num_warps: int, num_stages: int, group: int = 8) -> Config:
-    return Config({"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "GROUP": group}, num_warps, num_stages)
+def _tiles(m: int, n: int, k: int, num_warps: int, num_stages: int, group: int = 8, **more) -> Config:
+    return Config({"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "GROUP": group, **more}, num_warps, num_stages)
 
 
 # Fills the shared memory: a result wider than the operands finds no room beside it, and `choose` passes it over.
@@ -117,8 +122,12 @@ TMA_CONFIGS = {
         _tiles(128, 128, 64, 4, 4), _tiles(128, 256, 64, 8, 3), _tiles(256, 128, 64, 8, 3), _tiles(128, 128, 64, 8, 4),
         _tiles(64, 256, 64, 4, 4), _tiles(64, 128, 64, 4, 5), _tiles(64, 64, 128, 4, 4), _tiles(64, 32, 128, 4, 5),
         _DEEPEST,
+        *(_tiles(*tile, BALANCED=True) for tile in ((128, 128, 64, 8, 4), (128, 256, 64, 8, 3), (256, 128, 64, 8, 3))),
     ],
-    4: [_tiles(64, 64, 32, 8, 4), _tiles(128, 64, 32, 8, 3), _tiles(128, 128, 32, 8, 3)],
+    4: [
+        _tiles(64, 64, 32, 8, 4), _tiles(128, 64, 32, 8, 3), _tiles(128, 128, 32, 8, 3),
+        _tiles(128, 64, 32, 8, 3, BALANCED=True),
+    ],
 }  # fmt: skip
 POINTER_CONFIGS = {
     2: [
@@ -202,23 +211,33 @@ def _launch_tma(config: Config, a, b, out, bias, residual, activation) -> None:
     (batches, m, n), k = out.shape, a.shape[2]
     block_m, block_n, block_k = (config[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
     tiles = batches * triton.cdiv(m, block_m) * triton.cdiv(n, block_n)
-    splits, k_each = split_along(k, block_k, tiles, target_of(a.device).processors)
+    processors = target_of(a.device).processors
     transposed_a, transposed_b = a.stride(2) != 1, b.stride(2) != 1
     described_a = _descriptor(a.mT, block_k, block_m) if transposed_a else _descriptor(a, block_m, block_k)
     described_b = _descriptor(b.mT, block_n, block_k) if transposed_b else _descriptor(b, block_k, block_n)
     half = block_m, _stored_columns(config)
     described_out = _descriptor(out, *half)
-    partials = partials_of(splits, out)
-    programs = min(tiles * splits, target_of(a.device).processors)
+    described_residual = described_out if residual is None else _descriptor(residual[None], *half)
+    operands = described_a, described_b, described_out, described_residual, or_else(bias, out)
+    sizes = m, n, k, batches, a.shape[0], b.shape[0]
+    options = config.launch_options()
+    balanced = options.pop("BALANCED", False)
+    options |= {"TRANSPOSED_A": transposed_a, "TRANSPOSED_B": transposed_b, "PRECISION": precision(a.dtype, a.device)}
     end = bias, residual, activation
+    shares = shares_of(tiles, triton.cdiv(k, block_k), processors) if balanced else None
+    if shares is not None:
+        begun = torch.empty((processors, block_m, block_n), dtype=torch.float32, device=a.device)
+        left = zeros((processors,), torch.int32, a.device)
+        _gemm_balanced[(processors,)](
+            *operands, begun, left, *sizes, *shares, **ends(*end), **options, launch_cooperative_grid=True
+        )
+        return
+    splits, k_each = split_along(k, block_k, tiles, processors)
+    partials = partials_of(splits, out)
     last = ends(*(end if splits == 1 else (None, None, None)))
-    _gemm_tma[(programs,)](
-        described_a, described_b, described_out,
-        described_out if residual is None else _descriptor(residual[None], *half),
-        or_else(bias, out), or_else(partials, out), m, n, k, batches, a.shape[0], b.shape[0], splits, k_each,
-        TRANSPOSED_A=transposed_a, TRANSPOSED_B=transposed_b, PARTIAL=splits > 1, **last,
-        PRECISION=precision(a.dtype, a.device), **config.launch_options(),
-    )  # fmt: skip
+    _gemm_tma[(min(tiles * splits, processors),)](
+        *operands, or_else(partials, out), *sizes, splits, k_each, PARTIAL=splits > 1, **last, **options
+    )
     if splits > 1:
         add_partials(partials, out, *end)
 
@@ -292,29 +311,124 @@ def _gemm_tma(
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     tiles = blocks_of(m, BLOCK_M) * blocks_of(n, BLOCK_N)
-    for item in tl.range(tl.program_id(0), tiles * batches * splits, tl.num_programs(0), flatten=True):
+    # With a residual, what comes and what goes would not find room in shared memory beside one another.
+    for item in tl.range(
+        tl.program_id(0), tiles * batches * splits, tl.num_programs(0), flatten=not (PARTIAL or HAS_RESIDUAL)
+    ):
         batch, split = (item // tiles) % batches, item // (tiles * batches)
         row, column = tile_of(item % tiles, m, n, BLOCK_M, BLOCK_N, GROUP)
         row, column = row * BLOCK_M, column * BLOCK_N
-        a_batch, b_batch = batch % a_batches, batch % b_batches
-        sums = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-        for at in tl.range(split * k_each, tl.minimum(split * k_each + k_each, k), BLOCK_K):
-            x = _block(a, a_batch, at, row).T if TRANSPOSED_A else _block(a, a_batch, row, at)
-            y = _block(b, b_batch, column, at).T if TRANSPOSED_B else _block(b, b_batch, at, column)
-            sums = multiply_add(x, y, sums, PRECISION)
+        start, stop = 0, k  # numbers that are the same for all tiles: of such loops the compiler makes one
+        if PARTIAL:
+            start = split * k_each
+            stop = tl.minimum(start + k_each, k)
+        sums = _sums(
+            a, b, batch % a_batches, batch % b_batches, row, column, start, stop,
+            TRANSPOSED_A, TRANSPOSED_B, PRECISION, BLOCK_M, BLOCK_N, BLOCK_K,
+        )  # fmt: skip
         if PARTIAL:
             rows, columns = row + tl.arange(0, BLOCK_M), column + tl.arange(0, BLOCK_N)
-            start = (split * batches + batch).to(tl.int64) * m * n
-            positions = start + rows[:, None].to(tl.int64) * n + columns[None, :]
+            matrix = (split * batches + batch).to(tl.int64) * m * n
+            positions = matrix + rows[:, None].to(tl.int64) * n + columns[None, :]
             tl.store(partials + positions, sums, mask=(rows[:, None] < m) & (columns[None, :] < n))
         elif BLOCK_N >= 128:
-            # In halves, lest the epilogue spill registers.
-            HALF: tl.constexpr = BLOCK_N // 2
-            left, right = tl.split(tl.permute(tl.reshape(sums, (BLOCK_M, 2, HALF)), (0, 2, 1)))
+            left, right = _halves(sums)
             _finish(left, batch, row, column, out, residual, bias, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION)
-            _finish(right, batch, row, column + HALF, out, residual, bias, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION)
+            column += BLOCK_N // 2
+            _finish(right, batch, row, column, out, residual, bias, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION)
         else:
             _finish(sums, batch, row, column, out, residual, bias, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION)
+
+
+@jit
+def _gemm_balanced(
+    a, b, out, residual, bias, begun, left, m, n, k, batches, a_batches, b_batches, whole, each,
+    TRANSPOSED_A: tl.constexpr, TRANSPOSED_B: tl.constexpr,
+    HAS_BIAS: tl.constexpr, HAS_RESIDUAL: tl.constexpr, ACTIVATION: tl.constexpr, PRECISION: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """A program makes `whole` tiles, then `each` blocks of K of the others, from its last tile to its first.
+
+    So it begins with what the next program waits for, and ends with what it waits for itself.
+    """
+    program, programs = tl.program_id(0), tl.num_programs(0)
+    tiles, steps = blocks_of(m, BLOCK_M) * blocks_of(n, BLOCK_N), blocks_of(k, BLOCK_K)
+    every = (tiles * batches - whole * programs) * steps
+    first = tl.minimum(program * each, every)
+    last = tl.minimum(first + each, every)
+    for item in range(whole + tl.cdiv(last, steps) - first // steps):
+        shared = item >= whole
+        other = tl.cdiv(last, steps) - 1 - (item - whole)
+        tile = tl.where(shared, whole * programs + other, item * programs + program)
+        start = tl.where(shared, tl.maximum(first - other * steps, 0), 0)
+        stop = tl.where(shared, tl.minimum(last - other * steps, steps), steps)
+        batch = tile // tiles
+        row, column = tile_of(tile % tiles, m, n, BLOCK_M, BLOCK_N, GROUP)
+        row, column = row * BLOCK_M, column * BLOCK_N
+        sums = _sums(
+            a, b, batch % a_batches, batch % b_batches, row, column, start * BLOCK_K, tl.minimum(stop * BLOCK_K, k),
+            TRANSPOSED_A, TRANSPOSED_B, PRECISION, BLOCK_M, BLOCK_N, BLOCK_K,
+        )  # fmt: skip
+        leaves = stop < steps
+        others = tl.where(leaves, 0, tl.cdiv(start, each))
+        for back in range(1, others + 1):
+            wait_for(left + program - back, 1, THREADS=0)
+        mine = begun + program.to(tl.int64) * (BLOCK_M * BLOCK_N)
+        if BLOCK_N >= 128:
+            one, two = _halves(sums)
+            _hand_on(
+                one, leaves, others, mine, BLOCK_M * BLOCK_N,
+                batch, row, column, out, residual, bias, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION,
+            )  # fmt: skip
+            _hand_on(
+                two, leaves, others, mine + BLOCK_M * BLOCK_N // 2, BLOCK_M * BLOCK_N,
+                batch, row, column + BLOCK_N // 2, out, residual, bias, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION,
+            )  # fmt: skip
+        else:
+            _hand_on(
+                sums, leaves, others, mine, BLOCK_M * BLOCK_N,
+                batch, row, column, out, residual, bias, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION,
+            )  # fmt: skip
+        if leaves:
+            announce(left + program, THREADS=0)
+
+
+@jit
+def _sums(
+    a, b, a_batch, b_batch, row, column, start, stop,
+    TRANSPOSED_A: tl.constexpr, TRANSPOSED_B: tl.constexpr, PRECISION: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """What K from `start` to `stop` adds to a tile."""
+    sums = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for at in tl.range(start, stop, BLOCK_K):
+        x = _block(a, a_batch, at, row).T if TRANSPOSED_A else _block(a, a_batch, row, at)
+        y = _block(b, b_batch, column, at).T if TRANSPOSED_B else _block(b, b_batch, at, column)
+        sums = multiply_add(x, y, sums, PRECISION)
+    return sums
+
+
+@jit
+def _halves(sums):
+    """The left and the right half of a tile, lest its end spill registers."""
+    return tl.split(tl.permute(tl.reshape(sums, (sums.shape[0], 2, sums.shape[1] // 2)), (0, 2, 1)))
+
+
+@jit
+def _hand_on(
+    sums, leaves, others, mine, SIZE: tl.constexpr,
+    batch, row, column, out, residual, bias, n,
+    HAS_BIAS: tl.constexpr, HAS_RESIDUAL: tl.constexpr, ACTIVATION: tl.constexpr,
+):  # fmt: skip
+    """Leaves the sums in memory that is this program's, or adds those of others, the nearest first, and finishes them."""
+    within = tl.arange(0, sums.shape[0])[:, None] * sums.shape[1] + tl.arange(0, sums.shape[1])[None, :]
+    if leaves:
+        tl.store(mine + within, sums)
+    else:
+        for _ in range(others):
+            mine -= SIZE
+            sums += tl.load(mine + within)
+        _finish(sums, batch, row, column, out, residual, bias, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION)
 
 
 @jit
@@ -382,6 +496,7 @@ def _gemm_pointers(
 _SIZES = {"m": "i32", "n": "i32:16", "k": "i32:16"}
 _PLAIN = {"HAS_BIAS": False, "HAS_RESIDUAL": False, "ACTIVATION": None}
 _FUSED = {"HAS_BIAS": True, "HAS_RESIDUAL": True, "ACTIVATION": "gelu"}
+_ACTIVATED = _FUSED | {"HAS_RESIDUAL": False}
 
 
 # Which operand is transposed: x w^T, and the products that make its gradients.
@@ -399,15 +514,21 @@ def _aot_tma(
     }  # fmt: skip
     kinds = {"a": kind, "b": kind, "out": result or kind, "residual": result or kind}
     signature = {name: f"tensordesc<{kinds[name]}[1, {rows}, {columns}]>" for name, (rows, columns) in blocks.items()}
-    signature |= {"bias": f"*{kind}", "partials": "*fp32", **_SIZES, "splits": "i32", "k_each": "i32:16"}
-    signature |= dict.fromkeys(_BATCHES, "i32") if batched else {}
+    signature |= {"bias": f"*{kind}", **_SIZES} | (dict.fromkeys(_BATCHES, "i32") if batched else {})
     constexprs = {
-        **({} if batched else dict.fromkeys(_BATCHES, 1)),
-        "TRANSPOSED_A": transposed[0], "TRANSPOSED_B": transposed[1], "PARTIAL": False, **last,
-        "PRECISION": "tf32x3" if kind == "fp32" else "ieee", **config.constexprs,
+        **({} if batched else dict.fromkeys(_BATCHES, 1)), **config.constexprs, **last,
+        "TRANSPOSED_A": transposed[0], "TRANSPOSED_B": transposed[1],
+        "PRECISION": "tf32x3" if kind == "fp32" else "ieee",
     }  # fmt: skip
+    if constexprs.pop("BALANCED", False):
+        kernel = _gemm_balanced
+        signature |= {"begun": "*fp32", "left": "*i32", "whole": "i32", "each": "i32"}
+    else:
+        kernel = _gemm_tma
+        signature |= {"partials": "*fp32", "splits": "i32", "k_each": "i32:16"}
+        constexprs["PARTIAL"] = False
     demanded = tensor_core(m, config.num_warps, kind)
-    return AotCase(_gemm_tma, signature, constexprs, config.num_warps, config.num_stages, demanded, "tma", since=90)
+    return AotCase(kernel, signature, constexprs, config.num_warps, config.num_stages, demanded, "tma", since=90)
 
 
 def _aot_pointers(kind: str, config: Config, last=_PLAIN, aligned: bool = True) -> AotCase:
@@ -427,7 +548,7 @@ def _aot_pointers(kind: str, config: Config, last=_PLAIN, aligned: bool = True) 
 
 
 AOT = [
-    *(_aot_tma("fp16", config, last=_FUSED) for config in TMA_CONFIGS[2]),
+    *(_aot_tma("fp16", config, last=last) for last in (_FUSED, _ACTIVATED) for config in TMA_CONFIGS[2]),
     *(_aot_tma("fp16", config, last=_FUSED, result="fp32") for config in TMA_CONFIGS[2] if config != _DEEPEST),
     *(_aot_tma("fp16", config, transposed) for transposed in _GRADIENTS for config in TMA_CONFIGS[2]),
     *(_aot_tma("fp32", config, transposed) for transposed in (_FORWARD, *_GRADIENTS) for config in TMA_CONFIGS[4]),

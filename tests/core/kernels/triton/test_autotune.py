@@ -135,7 +135,8 @@ def test_configurations_are_compiled_side_by_side_before_they_are_measured(root,
     assert result.returncode == 0, result.stderr[-2000:]
     found = json.loads(result.stdout.splitlines()[-1])
     assert found["ahead"] == 9 and found["threads"] == [2, False]
-    assert (found["launched ahead"], found["later"], found["launched"]) == (0, 0, 10)
+    # Of a few tiles, the configurations that share them out are those of three others.
+    assert (found["launched ahead"], found["later"], found["launched"]) == (0, 0, 13)
     assert found["tuned"] == [9, False]
 
 

@@ -1,19 +1,17 @@
 """All steps of an LSTM in one launch: against the CPU in float64, with one program and with several that wait."""
 
 import dataclasses
-import inspect
-import threading
 
 import numpy as np
 import pytest
 import torch
-import triton.language as tl
 
 from core.kernels.cpu import rnn as reference
 from core.kernels.triton import _lstm, rnn
 from core.kernels.triton._lstm import Tiling, tiling
 from core.kernels.triton.targets import TARGETS
 from tests.core.kernels import rnn_formulas as formulas
+from tests.support.side_by_side import run_side_by_side
 
 
 def tensors(arrays, dtype=torch.float32):
@@ -140,44 +138,3 @@ def insert(heads, *sizes):
 
 def blank(t):
     return t.fill_(float("nan")) if t.is_floating_point() else t
-
-
-def run_side_by_side(monkeypatch, *kernels):
-    """Gives each program of interpreted kernels a thread."""
-    interpreter = pytest.importorskip("triton.runtime.interpreter")
-    builder, own = interpreter.interpreter_builder, threading.local()
-
-    def program_id(axis):
-        index = getattr(own, "index", builder.grid_idx)
-        return interpreter.TensorHandle(np.array([index[axis]], dtype=np.int32), tl.int32)
-
-    def runner(kernel):
-        def run(*args, grid, warmup, **options):
-            function, threads, errors = kernel.rewrite(), [], []
-
-            def program(index, given):
-                own.index = index
-                try:
-                    function(**given)
-                except Exception as failure:
-                    errors.append(failure)
-
-            def begin(**given):
-                threads.append(threading.Thread(target=program, args=(builder.grid_idx, given), daemon=True))
-                if len(threads) == grid[0] * grid[1]:
-                    for thread in threads:
-                        thread.start()
-                    for thread in threads:
-                        thread.join(60)
-                    assert not errors and not any(thread.is_alive() for thread in threads), errors
-
-            begin.__signature__ = inspect.signature(function)
-            executor = interpreter.GridExecutor(function, kernel.arg_names, grid)
-            executor.fn = begin
-            executor(*args, **options)
-
-        return run
-
-    monkeypatch.setattr(builder, "create_get_program_id", program_id)
-    for kernel in kernels:
-        monkeypatch.setattr(kernel, "run", runner(kernel))

@@ -1,5 +1,6 @@
 """Matrix products of the Triton backend against float64 NumPy."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -9,7 +10,9 @@ import torch
 from core.base import MXNetError
 from core.kernels.triton import matmul as family
 from core.kernels.triton import tiles
+from core.kernels.triton.targets import TARGETS
 from tests.core.kernels.naive import relative_error
+from tests.support.side_by_side import run_side_by_side
 
 LIMITS = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 1e-2}
 ACTIVATIONS = {
@@ -136,6 +139,84 @@ def test_one_matrix_for_a_batch_is_read_as_one(device):
     a, b = tensor((5, 8), torch.float32, device).expand(3, 5, 8), tensor((8, 7), torch.float32, device).expand(3, 8, 7)
     got = family.matmul(a, b)
     assert got.shape == (3, 5, 7) and relative_error(exact(got), exact(a) @ exact(b)) < 1e-5
+
+
+# M, N, K. In tiles of 16 x 16, on five processors: seven tiles, three (of which each is begun by two programs), twelve
+# (five of them made whole), and 27; with odd rows, and a last block of K that is not full.
+SHARED = [(101, 16, 248), (48, 16, 264), (179, 16, 256), (48, 136, 248)]
+
+
+@pytest.fixture(params=[16, 128])
+def balanced(request, monkeypatch):
+    """Products are shared out among five processors; counts them."""
+    five = dataclasses.replace(TARGETS["cuda:90"], processors=5)
+    config = family._tiles(16, request.param, 16, 4, 2, BALANCED=True)
+    monkeypatch.setattr(family, "target_of", lambda device: five)
+    for size in (2, 4):
+        monkeypatch.setitem(family.TMA_CONFIGS, size, [config])
+    found, shares_of = [], family.shares_of
+    monkeypatch.setattr(family, "shares_of", lambda *sizes: found.append(shares_of(*sizes)) or found[-1])
+    return found
+
+
+@pytest.mark.parametrize(
+    "dtype, transpose_a, transpose_b",
+    [(torch.float32, False, True), (torch.float16, True, False), (torch.bfloat16, False, False)],
+)
+@pytest.mark.parametrize("m, n, k", SHARED)
+def test_tiles_are_shared_out(m, n, k, transpose_a, transpose_b, dtype, device, balanced):
+    a, b = (
+        tensor((rows, -(-columns // 8) * 8), dtype, device)[:, :columns]
+        for rows, columns in ((k, m) if transpose_a else (m, k), (n, k) if transpose_b else (k, n))
+    )
+    got, again = (family.matmul(a, b, transpose_a, transpose_b) for _ in range(2))
+    assert balanced[0] is not None
+    want = exact(a.mT if transpose_a else a) @ exact(b.mT if transpose_b else b)
+    assert relative_error(exact(got), want) < LIMITS[dtype] and torch.equal(got, again)
+
+
+@pytest.mark.parametrize("bias, residual", [(True, False), (True, True)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+def test_shared_tiles_are_ended_once(bias, residual, dtype, device, balanced):
+    x, w, b, r = (tensor(shape, dtype, device) for shape in ((101, 248), (16, 248), (16,), (101, 16)))
+    got = family.linear(x, w, b if bias else None, "gelu", r if residual else None)
+    y = exact(x) @ exact(w).T + exact(b) * bias + exact(r) * residual
+    assert balanced == [(0, 23)] and relative_error(exact(got), ACTIVATIONS["gelu"](y)) < LIMITS[dtype]
+
+
+@pytest.mark.parametrize("a_batch, b_batch", [(3, 3), (3, 1), (1, 3)])
+def test_batches_are_shared_out(a_batch, b_batch, device, balanced):
+    a, b = tensor((a_batch, 50, 248), torch.float16, device), tensor((b_batch, 248, 16), torch.float16, device)
+    got = family.matmul(*(t.expand(3, -1, -1) for t in (a, b)))
+    assert balanced == [(1, 23)] and relative_error(exact(got), exact(a) @ exact(b)) < 1e-2
+
+
+@pytest.mark.interpreter
+@pytest.mark.parametrize("m, n, k", SHARED[:3])
+def test_programs_that_share_a_tile_wait(m, n, k, balanced, monkeypatch):
+    """Each in a thread; what is read before another one wrote it is NaN here."""
+    a, b = tensor((m, k), torch.float32, "cpu"), tensor((k, n), torch.float32, "cpu")
+    expected = family.matmul(a, b)
+    run_side_by_side(monkeypatch, family._gemm_balanced)
+    assert torch.equal(family.matmul(a, b), expected)
+
+
+def test_when_tiles_are_shared_out():
+    """Never slower than in rounds, by blocks of K: what is handed on counts as four."""
+    assert tiles.shares_of(192, 12, 132) == (0, 18)  # BERT's projection on 132 processors: 18 blocks, not 24
+    assert tiles.shares_of(300, 48, 132) == (1, 62)  # 110, not 144
+    assert tiles.shares_of(264, 48, 132) is None  # two full rounds
+    assert tiles.shares_of(260, 48, 132) is None  # almost
+    assert tiles.shares_of(66, 48, 132) is None  # few tiles are split along K
+    assert tiles.shares_of(192, 4, 132) is None  # shares so short would fill no pipeline
+    for count in range(1, 700):
+        for steps in (1, 2, 3, 9, 17, 64):
+            shares = tiles.shares_of(count, steps, 108)
+            if shares is not None:
+                whole, each = shares
+                assert tiles.split_along(64 * steps, 64, count, 108)[0] == 1
+                assert whole * steps + each < -(-count // 108) * steps
+                assert 108 * (whole * steps + each) >= count * steps
 
 
 def test_strides(device):
