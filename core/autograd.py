@@ -201,6 +201,8 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph: boo
         raise ValueError("at least one variable is needed")
     entries = []
     for v in variables:
+        if not hasattr(v, "_entry"):
+            raise TypeError(f"autograd.grad: variables are arrays, given {v!r}")
         if v._entry is None:
             raise MXNetError(
                 "a variable is not part of the recorded computation: call attach_grad() on it before record()"

@@ -34,6 +34,10 @@ class NoAxis(IndexOutOfBounds, ValueError):
     """An axis that an array does not have, as NumPy's error of this kind is both as well."""
 
 
+class BadValue(MXNetError, ValueError):
+    """A value that cannot be read, or does not fit its place. MXNet raises the one or the other, by operator."""
+
+
 class WrongKind(MXNetError, TypeError, ValueError):
     """An argument that does not fit. MXNet raises the one or the other, by where it is found out."""
 

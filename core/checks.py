@@ -14,14 +14,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from core import backward, storage
-from core.base import MXNetError
+from core.base import BadValue
 from core.graph.compiled import Compiled
 from core.ops.registry import TABLE, Operator
-
-
-class BadValue(MXNetError, ValueError):
-    """A value that an operator cannot read, or should not have made."""
-
 
 _replaced: list[tuple] = []  # (object, name of its attribute, what was there)
 

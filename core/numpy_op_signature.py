@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 
 _NAMESPACES = {"_npi_": "numpy", "_np_": "numpy", "_npx_": "numpy_extension"}
-_NAMESPACES = ("linalg", "random", "image")
+_PARTS = ("linalg", "random", "image")
 
 
 def _get_builtin_op(op_name: str):
@@ -14,8 +14,8 @@ def _get_builtin_op(op_name: str):
 
     for prefix, namespace in _NAMESPACES.items():
         if op_name.startswith(prefix):
-            namespace, _, name = op_name.removeprefix(prefix).lstrip("_").partition("_")
-            place = f"{namespace}.{name}" if namespace in _NAMESPACES else op_name.removeprefix(prefix)
+            part, _, name = op_name.removeprefix(prefix).lstrip("_").partition("_")
+            place = f"{part}.{name}" if part in _PARTS else op_name.removeprefix(prefix)
             try:
                 return operator.attrgetter(f"{namespace}.{place}")(core)
             except AttributeError:

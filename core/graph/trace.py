@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Sequence
 
 from core import autograd, backward, dispatch, storage, symbolic
-from core.base import MXNetError
+from core.base import MXNetError, NotImplementedForSymbol
 from core.extents import symbols_in
 from core.graph.ir import HELD, INPUT, NODE, OUTPUT_GRADIENT, Draw, Graph, Node, Value
 from core.graph.loops import Body, Branch, While
@@ -30,7 +30,7 @@ class Untraceable(Exception):
     """Raised while tracing where a shape depends on values: the block is run operator by operator instead."""
 
 
-class ReadsValue(MXNetError):
+class ReadsValue(NotImplementedForSymbol):
     """The error of a program that reads the value of an array while it is traced."""
 
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as onp
 
 from core import autograd, dispatch, kernels, storage, writes
-from core.base import MXNetError
+from core.base import BadValue, MXNetError
 from core.dtypes import as_integer, dtype_name
 from core.extents import integer, length_of
 from core.ops.registry import TABLE
@@ -23,7 +23,7 @@ Spec = tuple[int | slice | EllipsisType | str | None, ...]  # a key as plain dat
 def get(array: Array, key: Key) -> Any:
     """`array[key]`. Basic indexing shares memory where the part is contiguous; advanced indexing copies."""
     kind = type(array)
-    if array.ndim == 0 and key != ():
+    if array.ndim == 0 and not (isinstance(key, (bool, onp.bool_)) and array._zero_dim) and key != ():
         raise IndexError(f"an array without axes takes the index () only, given {key!r}")
     basic, spec, operands = parse(array, key)
     if basic:
@@ -161,7 +161,7 @@ def _fitted(value: Any, shape: tuple[int, ...], key: Key) -> Any:
         return value
     fits = value.ndim <= len(shape) and all(n in (1, m) for n, m in zip(value.shape[::-1], shape[::-1]))
     if not fits:
-        raise ValueError(f"cannot write an array of shape {value.shape} to {key!r} of shape {shape}")
+        raise BadValue(f"cannot write an array of shape {value.shape} to {key!r} of shape {shape}")
     return TABLE["_broadcast_from"](value, shape=shape)
 
 
@@ -186,8 +186,8 @@ def _write_error(array: Array, key: Key, source: Any, error: Exception) -> Excep
         return IndexError(f"index {key!r} does not fit an array of shape {array.shape}: {error}")
     if isinstance(error, RuntimeError) and storage.is_tensor(source):
         given = f"a value of shape {tuple(source.shape)}"
-        return ValueError(f"{given} does not fit the part {key!r} of an array of shape {array.shape}")
-    return ValueError(f"cannot write to {key!r} of an array of shape {array.shape}: {str(error).splitlines()[0]}")
+        return BadValue(f"{given} does not fit the part {key!r} of an array of shape {array.shape}")
+    return BadValue(f"cannot write to {key!r} of an array of shape {array.shape}: {str(error).splitlines()[0]}")
 
 
 def parse(array: Array, key: Key) -> tuple[bool, Spec, list[Array]]:

@@ -120,6 +120,11 @@ class NDArray:
         return self._entry.grad if type(self._entry) is autograd.Leaf else None
 
     @property
+    def writable(self) -> bool:
+        """Whether elements can be written: always, as arrays that cannot be written do not exist here."""
+        return True
+
+    @property
     def _fresh_grad(self) -> bool:
         """Whether a backward pass has written the gradient since this was last set to False, as a Trainer does.
 

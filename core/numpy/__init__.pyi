@@ -4,8 +4,10 @@ from typing import Any
 
 from . import linalg as linalg
 from . import random as random
+from core.base import BadValue as BadValue
 from core.base import MXNetError as MXNetError
 from core.base import UnknownName as UnknownName
+from core.base import WrongKind as WrongKind
 from core.dispatch import operator_function as operator_function
 from core.dispatch import own as own
 from core.ndarray.ndarray import NDArray as NDArray

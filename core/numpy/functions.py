@@ -77,6 +77,8 @@ def empty_like(prototype, dtype=None, order="C", subok=False, shape=None, device
 def arange(start, stop=None, step=1, dtype=None, ctx=None, device=None):
     """start, start + step, ... below stop (none where the step leads away from it); float32 unless given."""
     first, last = (0, start) if stop is None else (start, stop)
+    if step == 0:
+        raise ZeroDivisionError("np.arange: step is 0, and leads nowhere")
     if (last - first) * (step or 1) <= 0:
         return zeros((0,), dtype, ctx=ctx, device=device)
     if dtype is None and is_np_default_dtype():

@@ -113,6 +113,8 @@ def eigh(a, UPLO="L", *, upper=None):
     """
     a = _with_fractions(a)
     _square("eigh", a)
+    if UPLO not in ("L", "U"):
+        raise ValueError(f"eigh: UPLO is 'L' or 'U', given {UPLO!r}")
     a = _table.transposed(a) if (UPLO != "L" if upper is None else upper) else a
     return tuple(F._npi_eigh(a))
 
@@ -188,7 +190,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
         axis = tuple(range(x.ndim))
     axis = (axis,) if isinstance(axis, numbers.Integral) else tuple(axis)
     if len(axis) == 1:
-        return _lp(x, 2 if ord is None else ord, axis, keepdims)
+        return _lp(x, 2 if ord in (None, "fro") else ord, axis, keepdims)
     if len(axis) != 2:
         raise MXNetError(f"np.linalg.norm: one or two axes have norms, given {axis}")
     if ord in (None, "fro"):

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as onp
 
-from core.base import MXNetError
+from core.base import BadValue, MXNetError
 from core.dtypes import dtype_name
 from core.numpy.multiarray import _as_array, _into, _make, array, ndarray
 from core.ops import parts as _parts
@@ -68,6 +68,8 @@ def moveaxis(a, source, destination):
     source, destination = _axes(source, a.ndim, "moveaxis"), _axes(destination, a.ndim, "moveaxis")
     if len(source) != len(destination):
         raise ValueError("source and destination differ in number of axes")
+    if len({*source}) < len(source) or len({*destination}) < len(destination):
+        raise BadValue(f"moveaxis: an axis is repeated in {source} or {destination}")
     order = [x for x in range(a.ndim) if x not in source]
     for to, x in sorted(zip(destination, source, strict=True)):
         order.insert(to, x)
@@ -97,7 +99,7 @@ def squeeze(a, axis=None, out=None):
     axes = tuple(i for i, n in enumerate(a.shape) if n == 1) if axis is None else _axes(axis, a.ndim, "squeeze")
     for i in axes:
         if a.shape[i] != 1:
-            raise ValueError(f"cannot take away axis {i}: its length is {a.shape[i]}, not 1")
+            raise BadValue(f"squeeze: cannot take away axis {i}: its length is {a.shape[i]}, not 1")
     return _into(out, F._copy(F._reshape_to(a, shape=tuple(n for i, n in enumerate(a.shape) if i not in axes))))
 
 
@@ -355,11 +357,10 @@ def dsplit(ary, indices_or_sections):
 
 
 def take(a, indices, axis=None, mode="raise", out=None):
-    """Elements (or slices along an axis) at indices; out of range: clip, wrap, or raise."""
+    """Elements (or slices along an axis) at indices; out of range: clip, wrap, or raise (MXNetError; negative ones too)."""
     indices = _as_array(indices, a)
     if axis is None:
         a, axis = ravel(a), 0
-    mode = "clip" if mode == "raise" else mode
     return _into(out, F.take(a, indices, axis=axis, mode=mode))
 
 

@@ -8,7 +8,7 @@ import numbers
 
 import numpy as onp
 
-from core.base import MXNetError
+from core.base import BadValue, MXNetError
 from core.dtypes import dtype_name
 from core.numpy.multiarray import _as_array, _into
 from core.ops.registry import F
@@ -206,7 +206,7 @@ def _pair(ta, a, tb, b, kept: set):
     for t, x in ((ta, a), (tb, b)):
         for letter, n in zip(t, x.shape, strict=True):
             if size.get(letter, 1) not in (1, n) and n != 1:
-                raise ValueError(f"einsum: {letter!r} has lengths {size[letter]} and {n}")
+                raise BadValue(f"einsum: {letter!r} has lengths {size[letter]} and {n}")
             size[letter] = n if size.get(letter, 1) == 1 else size[letter]
     a = F._broadcast_from(a, shape=tuple(size[c] for c in ta)) if a.shape != tuple(size[c] for c in ta) else a
     b = F._broadcast_from(b, shape=tuple(size[c] for c in tb)) if b.shape != tuple(size[c] for c in tb) else b

@@ -8,12 +8,14 @@ import numpy as onp
 
 from core.ndarray.ndarray import NDArray
 
+_OTHERWISE = ("linalg.svd",)  # MXNet's has another form of the result, and does not answer to NumPy's
+
 
 def array_function(self, func, types, args, kwargs):
     """What `func` of NumPy gives for arrays of `np` among its arguments (NEP 18)."""
     home = getattr(func, "__module__", "") or ""
     name = f"linalg.{func.__name__}" if home == "numpy.linalg" else func.__name__
-    own = _own(name) if home in ("numpy", "numpy.linalg") else None
+    own = _own(name) if home in ("numpy", "numpy.linalg") and name not in _OTHERWISE else None
     if own is None:
         return _device(func(*_host(args), **_host(kwargs)))
     if name in ("shares_memory", "may_share_memory"):  # of the arrays themselves, not of copies
@@ -48,8 +50,9 @@ def _own(name: str):
 def _mapped(value, convert):
     if isinstance(value, dict):
         return {key: _mapped(v, convert) for key, v in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(_mapped(v, convert) for v in value)
+    if isinstance(value, (list, tuple)):
+        parts = [_mapped(v, convert) for v in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return convert(value)
 
 

@@ -13,7 +13,7 @@ import warnings
 import numpy as onp
 
 from core import dispatch, writes
-from core.base import MXNetError
+from core.base import BadValue, MXNetError
 from core.dtypes import dtype_name
 from core.ndarray.draws import check_trials, successes
 from core.ndarray.ndarray import NDArray
@@ -251,8 +251,9 @@ def binomial(n: int, p=0.5, size=None, dtype=None, ctx=None, device=None):
 def multinomial(n, pvals, size=None, ctx=None, device=None):
     """Counts of n draws from a categorical distribution, as int64: size + (classes,); MXNetError for a sum above 1."""
     values = pvals.asnumpy() if isinstance(pvals, NDArray) else onp.asarray(pvals, dtype="float32")
-    if values[:-1].sum() > 1.0 + 1e-6:
-        raise MXNetError(f"multinomial: the probabilities but the last sum to {values[:-1].sum()}, which is above 1")
+    total = values.sum(dtype="float64")
+    if total > 1.0 + 1e-6:
+        raise BadValue(f"multinomial: the probabilities sum to {total}, which is above 1")
     shape = (*_size(size), len(values))
     if 0 in shape:
         return array(onp.zeros(shape), dtype="int64", ctx=ctx or device)

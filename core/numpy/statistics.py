@@ -8,7 +8,7 @@ import numbers
 
 import numpy as onp
 
-from core.base import MXNetError
+from core.base import BadValue, MXNetError, WrongKind
 from core.dtypes import FLOATS, dtype_name
 from core.ndarray.ndarray import NDArray
 from core.numpy.manipulation import ravel
@@ -258,7 +258,7 @@ def median(a, axis=None, out=None, overwrite_input=None, keepdims=False):
 def bincount(x, weights=None, minlength=0):
     """How often each non-negative integer stands in x, or the sums of its weights."""
     if dtype_name(x.dtype) in FLOATS:
-        raise TypeError("bincount needs integers")
+        raise WrongKind(f"bincount: integers are counted, given {dtype_name(x.dtype)}")
     counts = onp.bincount(x.asnumpy(), None if weights is None else weights.asnumpy(), minlength)
     return array(counts, dtype=x.dtype if weights is None else weights.dtype, ctx=x._ctx)
 
@@ -267,6 +267,8 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
     """Differences of neighbours along an axis, n times; `prepend` and `append` are joined to the array before."""
     from core.numpy.manipulation import broadcast_to, concatenate
 
+    if n < 0:
+        raise MXNetError(f"diff: n is 0 or more, given {n}")
     edge = tuple(1 if i == axis % a.ndim else m for i, m in enumerate(a.shape))
     ends = (None if v is None else _as_array(v).astype(a.dtype) for v in (prepend, append))
     first, last = (v if v is None or v.ndim else broadcast_to(v, edge) for v in ends)
@@ -303,7 +305,9 @@ def polyval(p, x):
         if not isinstance(p, NDArray):
             return onp.polyval(p, x)
         x = _as_array(x, p)
-    coefficients = p.asnumpy().reshape(-1).tolist() if isinstance(p, NDArray) else list(p)
+    if len(getattr(p, "shape", (0,))) != 1:
+        raise BadValue(f"polyval: one axis of coefficients is needed, given the shape {p.shape}")
+    coefficients = p.asnumpy().tolist() if isinstance(p, NDArray) else list(p)
     result = F.full_like(x, fill_value=0)
     for k in range(len(coefficients)):
         result = result * x + (p[k] if isinstance(p, ndarray) else coefficients[k])

@@ -207,7 +207,7 @@ class Operator(Facts):
             if owner is not None:
                 break
         else:
-            raise TypeError(f"{self.name} needs at least one array; none was given")
+            raise WrongKind(f"{self.name} needs at least one array; none was given")
         if not hasattr(owner, "_apply_operator"):
             raise self.no_array(inputs)
         return owner

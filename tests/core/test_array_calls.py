@@ -7,6 +7,7 @@ import pytest
 
 import core as mx
 from core import nd, np
+from core.base import MXNetError
 
 
 def test_what_is_no_array_cannot_be_written_to():
@@ -152,6 +153,58 @@ def test_numpys_own_function_has_what_mxnets_leaves_out(numpy_semantics):
     with pytest.raises(NotImplementedError):
         np.histogram(x, bins=3)
     assert np.polyval([1, 2, 3], 2.5) == 14.25 and np.polyval(np.array([1.0, 2, 3]), 2.5).item() == 14.25
+
+
+def test_numpys_singular_values_are_whole_and_arrays(numpy_semantics):
+    x = onp.arange(6, dtype="float32").reshape(2, 3)
+    parts = onp.linalg.svd(np.array(x))
+    assert [part.shape for part in parts] == [part.shape for part in onp.linalg.svd(x)] == [(2, 2), (2,), (3, 3)]
+    assert all(isinstance(part, np.ndarray) for part in parts)
+    assert [part.shape for part in np.linalg.svd(np.array(x))] == [(2, 2), (2,), (2, 3)]  # MXNet's own
+
+
+def test_places_that_an_array_does_not_have_are_not_taken(numpy_semantics):
+    for place in (-1, 3):
+        with pytest.raises(MXNetError):
+            np.take(np.arange(3), np.array([place])).asnumpy()
+        with pytest.raises(MXNetError):
+            np.arange(3).take(np.array([place]), mode="raise").asnumpy()
+    assert np.take(np.arange(3), np.array([-1, 5]), mode="wrap").asnumpy().tolist() == [2, 2]
+    assert np.take(np.arange(3), np.array([-1, 5]), mode="clip").asnumpy().tolist() == [0, 2]
+
+
+def test_truth_is_an_index_of_a_number(numpy_semantics):
+    assert np.array(3.0)[True].asnumpy().tolist() == [3] and np.array(3.0)[False].shape == (0,)
+    with pytest.raises(IndexError):
+        np.array(3.0)[0]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.squeeze(0),
+        lambda x: x.__setitem__(1, [1, 2]),
+        lambda x: x.__setitem__(x > 2, np.array([1.0, 2.0])),
+        lambda x: np.diff(x, n=-1),
+        lambda x: np.bincount(x[0]),
+        lambda x: np.polyval(x, x[0]),
+        lambda x: np.einsum("ij,jk", x, x),
+        lambda x: np.moveaxis(x, [0, 1], [0, 0]),
+        lambda x: np.random.multinomial(3, [0.5, 0.5, 0.5]),
+        lambda x: np.concatenate([]),
+    ],
+)
+def test_arguments_that_mxnets_library_refuses_raise_its_error(numpy_semantics, call):
+    with pytest.raises(MXNetError):
+        call(np.arange(6).reshape(2, 3))
+
+
+def test_steps_of_zero_and_unknown_triangles_are_refused(numpy_semantics):
+    with pytest.raises(ZeroDivisionError):
+        np.arange(0, 5, 0)
+    with pytest.raises(ValueError, match="UPLO"):
+        np.linalg.eigh(np.eye(2), UPLO="X")
+    assert np.linalg.norm(np.arange(3), "fro").item() == pytest.approx(math.sqrt(5))
 
 
 def test_a_number_is_inserted_at_one_place(numpy_semantics):

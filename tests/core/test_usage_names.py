@@ -183,6 +183,25 @@ def test_arguments_by_the_names_of_both_versions():
     assert (mirrored.asnumpy() == pixels.asnumpy()[:, ::-1]).all()
 
 
+def test_operators_are_found_by_the_functions_that_call_them():
+    from core.numpy_op_signature import _get_builtin_op
+
+    assert _get_builtin_op("_np_sum") is mx.np.sum and _get_builtin_op("_npx_relu") is mx.npx.relu
+    assert _get_builtin_op("_npi_random_uniform") is mx.np.random.uniform and _get_builtin_op("_npi_nosuch") is None
+
+
+def test_arrays_can_be_written_and_values_are_not_read_in_traces():
+    assert mx.nd.ones(2).writable
+    net = mx.gluon.nn.HybridLambda(lambda F, x: x.asnumpy())
+    net.hybridize()
+    with pytest.raises(mx.base.NotImplementedForSymbol):
+        net(mx.nd.ones(2))
+    with mx.autograd.record():
+        y = mx.nd.ones(2) * 2
+    with pytest.raises(TypeError, match="variables are arrays"):
+        mx.autograd.grad(y, 3)
+
+
 def test_svrg_assigns_full_gradients_and_steps_by_the_others():
     from core.contrib.svrg_optimization.svrg_optimizer import _SVRGOptimizer
 
