@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from core import kernels, late_names, storage
 from core.backward import finish, place, refill, run
-from core.base import MXNetError, as_list
+from core.base import BadArgument, MXNetError, as_list
 from core.ops.registry import Operator
 from core.tape import Application, Leaf, Scope, attach, busy, engage, is_tracked, state, written
 
@@ -198,7 +198,7 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph: boo
     """
     heads, variables = as_list(heads), as_list(variables)
     if not variables:
-        raise ValueError("at least one variable is needed")
+        raise BadArgument("at least one variable is needed")
     entries = []
     for v in variables:
         if not hasattr(v, "_entry"):
@@ -247,7 +247,7 @@ def _output_gradients(heads, head_grads) -> list:
         return [_ones_for(x) for x in heads]
     given = head_grads if isinstance(head_grads, (list, tuple)) else [head_grads]
     if len(given) != len(heads):
-        raise ValueError(
+        raise BadArgument(
             f"{len(heads)} outputs, but {len(given)} gradients in head_grads: one for each, or None for ones"
         )
     found = []

@@ -38,6 +38,10 @@ class BadValue(MXNetError, ValueError):
     """A value that cannot be read, or does not fit its place. MXNet raises the one or the other, by operator."""
 
 
+class BadArgument(MXNetError, ValueError, AssertionError):
+    """An argument that a function cannot use, which MXNet's functions assert."""
+
+
 class WrongKind(MXNetError, TypeError, ValueError):
     """An argument that does not fit. MXNet raises the one or the other, by where it is found out."""
 

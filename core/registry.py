@@ -6,7 +6,7 @@ import json
 import warnings
 from collections.abc import Callable
 
-from core.base import MXNetError, nearest
+from core.base import BadArgument, MXNetError, nearest
 
 _REGISTRIES: dict[type, dict[str, type]] = {}
 
@@ -79,7 +79,7 @@ def get_create_func(base_class: type, nickname: str) -> Callable:
             raise TypeError(f"{nickname} is a name or a {base_class.__name__}, got {what!r}")
         klass = table.get(what.lower())
         if klass is None:
-            raise MXNetError(f"no {nickname} is registered as {what!r}.{nearest(what.lower(), table)}")
+            raise BadArgument(f"no {nickname} is registered as {what!r}.{nearest(what.lower(), table)}")
         return klass(*args, **kwargs)
 
     create.__doc__ = f"Makes a {nickname} from a name, a JSON string, a dictionary or an instance."

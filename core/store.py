@@ -30,7 +30,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import IO
 from urllib.parse import urlsplit
 
-from core.base import MXNetError
+from core.base import BadArgument, MXNetError
 from core.files.atomic import replacing, sync_folder
 from core.files.limits import DOWNLOAD_BYTES, DOWNLOAD_SECONDS
 
@@ -63,7 +63,7 @@ def download(
     another protocol (to http from https only where there is no checksum), beyond a limit, and when offline.
     """
     if retries < 0:
-        raise ValueError(f"retries must be 0 or more, got {retries}")
+        raise BadArgument(f"retries must be 0 or more, got {retries}")
     if (scheme := urlsplit(url).scheme.lower()) not in SCHEMES:
         raise DownloadError(f"{url}: the protocol {scheme!r} is not spoken; accepted are {', '.join(SCHEMES)}")
     target = _target(url, path)

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 
 from core import ndarray as nd
+from core.base import BadArgument
 from core.context import Context
 from core.ops.registry import F
 from gluon.block import HookHandle
@@ -129,7 +130,7 @@ def clip_global_norm(arrays: Sequence, max_norm: float, check_isfinite: bool = T
     <NDArray 1 @cpu(0)>
     """
     if not arrays:
-        raise ValueError("clip_global_norm needs at least one array")
+        raise BadArgument("clip_global_norm needs at least one array")
     context = arrays[0].ctx
     by_context: dict[Context, list] = {}
     for array in arrays:

@@ -11,7 +11,7 @@ import numbers
 import numpy as onp
 
 from core import autograd, dispatch, kernels, storage, writes
-from core.base import MXNetError
+from core.base import BadValue, MXNetError
 from core.context import Context, current_context
 from core.dtypes import dtype_name
 from core.extras import load
@@ -491,7 +491,7 @@ def cast_storage(data: NDArray, stype: str, out=None, name=None) -> NDArray:
     if stype == data.stype:
         return data
     if stype not in STYPES or {stype, data.stype} == {"csr", "row_sparse"}:
-        raise MXNetError(f"cannot cast storage type {data.stype} to {stype!r}; accepted are {', '.join(STYPES)}")
+        raise BadValue(f"cannot cast storage type {data.stype} to {stype!r}; accepted are {', '.join(STYPES)}")
     if stype == "default":
         dense = data._data
         result = NDArray._wrap(storage.copy_to(dense) if dense is data.data._data else dense, data._ctx)

@@ -143,7 +143,9 @@ def _copy(data: Expr) -> Expr:
     return data
 
 
-@pointwise("BlockGrad", aliases=("stop_gradient",), differentiable=False, shape=FIRST, identity=True)
+@pointwise(
+    "BlockGrad", aliases=("stop_gradient",), differentiable=False, shape=FIRST, storage=KEEPS_ZERO, identity=True
+)
 def block_grad(data: Expr) -> Expr:
     """The data; no gradient passes."""
     return data

@@ -11,6 +11,7 @@ from core.base import MXNetError
 from core.ops.attributes import Bool, Choice, Float, Share
 from core.ops.registry import F, gradient, infer, operator
 from core.ops.relations import FIRST
+from core.ops.storage_types import KEEPS_ZERO
 from core.ops.values import Attrs, Gradients, Namespace, Tensor, Value
 
 COPY = kernels.shape.clone
@@ -185,7 +186,7 @@ def _make_loss_v1_gradient(data: Value, attrs: Namespace) -> Gradients:
     return [grad]
 
 
-@operator("make_loss", memory="new", shape=FIRST, unnamed=True, names=("loss",))
+@operator("make_loss", memory="new", shape=FIRST, storage=KEEPS_ZERO, unnamed=True, names=("loss",))
 def make_loss(data: Tensor) -> Tensor:
     """The data as a loss: the gradient is 1 whatever comes in."""
     return COPY(data)

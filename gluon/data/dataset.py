@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from core import recordio
+from core.base import BadArgument
 from core.dtypes import dtype_name
 from core.html import table
 from gluon.data import arrays
@@ -49,7 +50,9 @@ class Dataset:
     def shard(self, num_shards: int, index: int) -> Dataset:
         """Part `index` of `num_shards` contiguous parts whose lengths differ by one at most, longer ones first."""
         if not 0 <= index < num_shards:
-            raise ValueError(f"shard index {index} is out of range; with {num_shards} shards it is 0..{num_shards - 1}")
+            raise BadArgument(
+                f"shard index {index} is out of range; with {num_shards} shards it is 0..{num_shards - 1}"
+            )
         length, extra = divmod(len(self), num_shards)
         start = length * index + min(index, extra)
         return _SampledDataset(self, SequentialSampler(length + (index < extra), start))
@@ -115,7 +118,7 @@ class ArrayDataset(Dataset):
             raise ValueError("ArrayDataset needs at least 1 array")
         lengths = [len(data) for data in args]
         if len(set(lengths)) > 1:
-            raise ValueError(f"ArrayDataset needs arrays of one length, got lengths {lengths}")
+            raise BadArgument(f"ArrayDataset needs arrays of one length, got lengths {lengths}")
         self._length = lengths[0]
         self._data = [_scalars(data) for data in args]
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from core.base import BadArgument
+
 
 class Sampler:
     """Indices of samples behind `iter(sampler)` and `len(sampler)`; subclasses define the two.
@@ -88,7 +90,7 @@ class IntervalSampler(Sampler):
 
     def __init__(self, length: int, interval: int, rollover: bool = True):
         if not 0 < interval <= length:
-            raise ValueError(f"IntervalSampler needs interval 1..length, got interval {interval}, length {length}")
+            raise BadArgument(f"IntervalSampler needs interval 1..length, got interval {interval}, length {length}")
         self._length = length
         self._interval = interval
         self._rollover = rollover

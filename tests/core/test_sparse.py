@@ -387,3 +387,13 @@ def test_zeros_like_writes_to_an_array_that_is_given(stype):
     assert array.zeros_like(out=out) is out
     assert out.stype == stype and not out.asnumpy().any() and not out.data.size
     assert array.asnumpy().any()
+
+
+@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
+def test_losses_and_stopped_gradients_stay_sparse(stype):
+    x = mx.nd.array([[0, 2], [0, 0]]).tostype(stype)
+    for function in (mx.nd.sparse.make_loss, mx.nd.sparse.stop_gradient):
+        y = function(x)
+        assert y.stype == stype and y.asnumpy().tolist() == [[0, 2], [0, 0]]
+    with pytest.raises(ValueError, match="cannot cast"):
+        x.tostype({"csr": "row_sparse", "row_sparse": "csr"}[stype])

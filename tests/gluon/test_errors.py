@@ -113,3 +113,22 @@ def test_inputs_that_do_not_fit_known_shapes_are_no_value_errors():
     with pytest.raises(MXNetError) as found:
         net(mx.nd.ones((2, 5)))
     assert not isinstance(found.value, ValueError) and "first call" not in str(found.value)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: gluon.utils.download("http://localhost/x", path="x", retries=-1),
+        lambda: gluon.utils.clip_global_norm([], 1.0),
+        lambda: gluon.data.SimpleDataset([1, 2, 3]).shard(2, 5),
+        lambda: gluon.data.ArrayDataset([1, 2, 3], [1, 2]),
+        lambda: gluon.contrib.data.IntervalSampler(3, 5),
+        lambda: mx.autograd.grad(mx.nd.ones(2), []),
+        lambda: mx.autograd.backward([mx.nd.ones(2)], [mx.nd.ones(2), mx.nd.ones(2)]),
+        lambda: mx.metric.create("nosuch"),
+    ],
+)
+def test_what_mxnets_functions_assert_is_caught_as_their_users_do(call):
+    for kind in (AssertionError, ValueError, mx.MXNetError):
+        with pytest.raises(kind):
+            call()
