@@ -80,7 +80,9 @@ class Facts:
     and fuse. product: rule(node, apply) -> nodes, of which the last is a product that takes an epilogue. packing:
     rule(node, exact) -> (operator that packs the second input, a weight; its attributes). absorption: rule(node, do,
     counts) -> the value of one node that does what this one and nodes before it do, of which nobody else reads anything,
-    or None (`core.graph.passes.absorption`). channelwise: the rows of its
+    or None (`core.graph.passes.absorption`). follows: rule(node, before, apply) -> nodes that do what this one and the
+    one right before it do, of which the last gives the results of both in order, or None
+    (`core.graph.passes.statistics`). channelwise: the rows of its
     weight, the second input, make the positions of axis 1 of the result, to which the third is added. affine: of a
     normalisation, rule(node, do) -> (scale, shift) along axis 1, or None. slides: its attributes stride, dilate and pad
     lay the second input, a weight (O, C, *kernel), over the first one; its `residual` has the places of the result.
@@ -123,6 +125,7 @@ class Facts:
     product: Callable[..., list[Any]] | None = None
     packing: Callable[..., tuple[Any, ...]] | None = None
     absorption: Callable[..., Any] | None = None
+    follows: Callable[..., list[Any] | None] | None = None
     channelwise: bool = False
     affine: Callable[..., tuple[Any, ...] | None] | None = None
     slides: bool = False

@@ -238,9 +238,38 @@ def _max_pool_absorption(node: Node, do: Callable[..., Any], counts: dict[Any, A
     return None if counts.get(node.outputs[1]) else do(F._plan_max_pool, node.inputs[0], **node.attrs)
 
 
+@tell(F._avg_pool, "absorption")
+def _avg_pool_absorption(node: Node, do: Callable[..., Any], counts: dict[Any, Any]) -> Value | None:
+    """A mean of whole windows, fewer than places, is taken before a convolution of one place each: with one such each
+    of a DenseNet's stages ends, and a quarter of its products is left.
+    """
+    data, conv = node.inputs[0], node.inputs[0].source
+    if conv is None or conv.op is not F._plan_conv or len(conv.given) > 3 or counts[data] > 1:
+        return None
+    how, kernel = conv.attrs, conv.inputs[1].shape[2:]
+    single = set(kernel) == set(how["stride"]) == {1} and set(how["pad"]) == {0} and how["activation"] is None
+    padded = any(lo or hi for lo, hi in node.attrs["pad"])
+    if not single or padded or prod(node.outputs[0].shape[2:]) >= prod(data.shape[2:]):
+        return None
+    return do(F._plan_conv, do(F._avg_pool, conv.inputs[0], **node.attrs), *conv.inputs[1:], **how)
+
+
 @tell(F._plan_linear, "packing")
 def _linear_packing(node: Node, exact: bool) -> tuple[Operator, Attrs]:
     return F._plan_linear_weight, {"rows": prod(hints(node.inputs[0].shape[:-1]))}
+
+
+@tell(F.BatchNorm, "follows")
+def _batch_norm_follows(node: Node, before: Node, apply: Callable[..., Any]) -> list[Node] | None:
+    """A convolution gives the statistics that are taken of it, by channels."""
+    data, gamma, beta, *_ = node.inputs
+    attrs = node.attrs
+    takes = attrs["training"] and not attrs["use_global_stats"] and attrs["axis"] % len(data.shape) == 1
+    if not takes or before.op is not F._conv or data.source is not before:
+        return None
+    fixed = [apply(F._plan_ones_, [gamma], {}, gamma)] if attrs["fix_gamma"] else []
+    inputs = [*before.inputs, *[None] * (3 - len(before.inputs)), gamma, beta]
+    return [*fixed, apply(F._plan_conv_batch_norm, inputs, {**before.attrs, "eps": attrs["eps"]}, before.outputs[0])]
 
 
 @tell(F.BatchNorm, "affine")

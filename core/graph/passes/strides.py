@@ -3,15 +3,11 @@
 A ResNet's stage begins with two such convolutions, which read every second row and column of the stage before. The
 convolution that ends that stage takes their stride, and so does the one before it where that one reads place by place:
 a quarter of their products is left. A sum that ends a convolution is taken of the places that are left.
-
-A mean of windows behind a convolution of one place, with which a DenseNet's stages end, is taken before it for the same.
 """
 
 from __future__ import annotations
 
-from math import prod
-
-from core.graph.ir import Graph, Node, Value, apply
+from core.graph.ir import Node, Value, apply
 from core.graph.rewrite import Made, Rule, Walk, predicts
 from core.ops.registry import F
 
@@ -60,30 +56,4 @@ def _reads_places(node: Node, value: Value) -> bool:
     return set(node.inputs[1].shape[2:]) == {1} and set(node.attrs["pad"]) == {0}
 
 
-def _averages_places(node: Node, walk: Walk) -> bool:
-    """Whether a mean of whole windows, fewer than places, is all that reads a convolution, of one place each."""
-    conv = node.inputs[0].source
-    if conv is None or conv.op is not F._plan_conv or len(conv.given) > 3 or walk.counts[node.inputs[0]] > 1:
-        return False
-    single = _reads_places(conv, conv.inputs[0]) and set(conv.attrs["stride"]) == {1}
-    whole = not any(lo or hi for lo, hi in node.attrs["pad"])
-    fewer = prod(node.outputs[0].shape[2:]) < prod(node.inputs[0].shape[2:])
-    return single and whole and fewer and conv.attrs["activation"] is None
-
-
-def _mean_first(node: Node, walk: Walk) -> Made:
-    """The mean of the convolution's data, and the convolution of that."""
-    conv = node.inputs[0].source
-    data, *parameters = [walk.final(v) for v in conv.inputs]
-    mean = apply(node.op, [data], node.attrs, data)
-    made = apply(conv.op, [mean.outputs[0], *parameters], conv.attrs, data)
-    return Made([mean, made], made.outputs, without=(conv,))
-
-
-_steps = Rule("steps", lambda node: node.op.slides, _in_other_steps, if_=predicts)
-_means = Rule("means", lambda node: node.op is F._avg_pool, _mean_first, _averages_places, predicts)
-
-
-def strides(graph: Graph) -> Graph:
-    """The graph in prediction without products of places that are stepped over or averaged."""
-    return _means(_steps(graph))
+strides = Rule("strides", lambda node: node.op.slides, _in_other_steps, if_=predicts)
