@@ -8,8 +8,7 @@ import pytest
 import triton.language as tl
 from triton.runtime.interpreter import InterpreterBuilder
 
-from core import kernels
-from core.kernels import dispatch
+from core import kernels, placement
 from tests.core.kernels.triton.test_memory_only import samples
 
 ROOMS = ("attention", "index", "vision", "deformable")  # those that have atomics in their usual mode
@@ -43,7 +42,7 @@ def test_the_variable_of_mxnet(value, active, monkeypatch):
     monkeypatch.delenv("MXNET_ENFORCE_DETERMINISM", raising=False)
     if value is not None:
         monkeypatch.setenv("MXNET_ENFORCE_DETERMINISM", value)
-    assert dispatch._State().deterministic is active
+    assert placement._State().deterministic is active
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -10,7 +10,7 @@ from tests.core.kernels import optimizer_formulas as formulas
 # The interpreter computes the masked elements too: 0 / 0 in some formulas.
 pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
 IDS = [formula.__name__ for formula, _, _ in formulas.CASES]
-SIZE = optimizer.BLOCK + 77
+SIZE = 2 * optimizer.BLOCK + 77
 # One segment ends inside each block, one is empty, and two gaps stay as they are.
 SEGMENTS = ((0, 40, 1.0, 1.0), (40, 75, 0.5, 0.0), (80, 80, 9.0, 9.0), (80, 1040, 2.0, 3.0), (1050, SIZE, 1.0, 0.5))
 
