@@ -1,11 +1,13 @@
 """Times predictions on a CPU against the engines that serve there: OpenVINO and ONNX Runtime, on our own ONNX export.
 
-Each contender runs in a process of its own; they take turns of a few calls. Of each network: ours hybridized, in float32,
-bfloat16 and int8 (`quantize_net_v2`, calibrated on the input), the engines in float32, OpenVINO in bfloat16 and in int8
-(of what ONNX Runtime's static quantization makes of the export, calibrated on the input), and
-`net.optimize_for(x, backend="openvino")`, which should cost what OpenVINO alone does. The bars: float32 over the faster
-engine, bfloat16 over OpenVINO's, int8 over our own float32 and over OpenVINO's. Weights are random. Extras: openvino,
-onnxruntime.
+Each contender runs in a process of its own; they take turns of a few calls. Where memory comes to lie makes some per
+cent of difference between processes of the same work: `--processes` takes the median of several.
+
+Of each network: ours hybridized, in float32, bfloat16 and int8 (`quantize_net_v2`, calibrated on the input), the engines
+in float32, OpenVINO in bfloat16 and in int8 (of what ONNX Runtime's static quantization makes of the export, calibrated
+on the input), and `net.optimize_for(x, backend="openvino")`, which should cost what OpenVINO alone does. The bars:
+float32 over the faster engine, bfloat16 over OpenVINO's, int8 over our own float32 and over OpenVINO's. Weights are
+random. Extras: openvino, onnxruntime.
 
 The last row is what a node of a plan for fixed shapes costs besides the work: what a hybridized chain of convolutions
 of single pixels takes with 100 more of them, a hundredth of it, their kernels of half a microsecond included. It runs in
@@ -57,6 +59,7 @@ def main(argv: list[str] | None = None) -> list[dict]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="REGEX", help="cases such as 'DenseNet-121, batch 1'")
     parser.add_argument("--rounds", type=int, default=10, help="turns of each contender (default: %(default)s)")
+    parser.add_argument("--processes", type=int, default=1, help="of each contender, in turn (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=2, help="threads of each contender (default: %(default)s)")
     parser.add_argument("--keep", action="store_true", help="keep the log's rows of other cases, made of this commit")
     parser.add_argument("--small", action="store_true", help="small inputs and a small BERT, to see that it runs")
@@ -105,15 +108,22 @@ def compare(case: str, args: argparse.Namespace) -> list[dict]:
     int8_bar = CASES[case][2]
     eight = [INT8, OPENVINO8] if int8_bar is not None else []
     kinds = [OURS, BFLOAT16, *eight, OPENVINO, OPENVINO16, HANDED, RUNTIME]
-    contenders = {}
+    present = []
     for kind in kinds:
         absent = [package for package in PACKAGES.get(kind, []) if importlib.util.find_spec(package) is None]
         if absent:
             print(f"{kind} is skipped: pip install 'gluon-triton[{','.join(absent)}]'")
         else:
+            present.append(kind)
+    turns: dict[str, list[dict]] = {kind: [] for kind in present}
+    for _ in range(args.processes):
+        contenders = {}
+        for kind in present:
             contenders[kind] = Contender(sys.executable, __file__, [kind, case, "small" if args.small else "whole"])
             contenders[kind].steps(2)  # before the next begins: exporting takes several times what predicting does
-    times = medians(take_turns(contenders, args.rounds, 1 if args.small else 3))
+        for kind, answers in take_turns(contenders, args.rounds, 1 if args.small else 3).items():
+            turns[kind] += answers
+    times = medians(turns)
     engines = [times[kind] for kind in (OPENVINO, RUNTIME) if kind in times]
     yardsticks = {
         OURS: [("the faster engine", min(engines), 1.0)] if engines else [],
@@ -123,7 +133,7 @@ def compare(case: str, args: argparse.Namespace) -> list[dict]:
     }
     rows = []
     for kind, seconds in times.items():
-        row = {"network": case, "contender": kind, "ms": 1000 * seconds}
+        row = {"network": case, "contender": kind, "processes": args.processes, "ms": 1000 * seconds}
         over = [(name, yardstick, bar) for name, yardstick, bar in yardsticks.get(kind, []) if yardstick]
         for name, yardstick, bar in over or [("", None, "")]:
             rows.append({**row, "over": name, "ratio": seconds / yardstick if yardstick else "", "bar": bar})
@@ -136,7 +146,8 @@ def node(args: argparse.Namespace) -> list[dict]:
     contenders = {str(n): Contender(sys.executable, __file__, [str(n), NODE, "small"], alone) for n in (FEW, MANY)}
     few, many = medians(take_turns(contenders, args.rounds, 1000)).values()
     ms = 1000 * (many - few) / (MANY - FEW)
-    return [{"network": NODE, "contender": OURS, "ms": ms, "over": "1.5 us", "ratio": ms / NODE_BAR, "bar": 1.0}]
+    row = {"network": NODE, "contender": OURS, "processes": 1, "ms": ms}
+    return [{**row, "over": "1.5 us", "ratio": ms / NODE_BAR, "bar": 1.0}]
 
 
 # ---------------------------------------------------------------- inside a contender
