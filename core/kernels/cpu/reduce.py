@@ -145,8 +145,8 @@ def _argextremum(positions, reduction, name: str, x: Tensor, axis: int, keepdims
     into, kind = NUMPY.get(dtype), x.dtype
     last = axis == x.dim() - 1 and kind is not torch.bool
     if last and into is not None and (kind is dtype or kind in NUMPY) and torch.get_num_threads() <= FEW:
-        rows = x.numpy()  # which tells sooner what it is like
-        if rows.size and rows.flags.c_contiguous:
+        rows = x.numpy() if x.is_contiguous() else None  # which tells sooner than the tensor that it has elements
+        if rows is not None and rows.size:
             find = getattr(rows, name)
             found = find(axis, keepdims=True) if keepdims else find(axis)
             return torch.from_numpy(found.astype(into) if axis or keepdims else np.asarray(found, into))

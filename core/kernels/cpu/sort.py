@@ -61,10 +61,10 @@ def topk(x, k, axis, largest):
 
 
 def topk_indices(x, k, axis, largest, dtype=torch.int64):
-    if x.dtype is torch.bfloat16 or (rows := x.numpy()).size >= _SMALL:
+    if x.numel() >= _SMALL or x.dtype is torch.bfloat16:  # NumPy would give memory of its own to what is shared
         indices = topk(x, k, axis, largest)[1]
         return (indices if dtype is torch.int64 else indices.type(dtype)).contiguous()
-    kind = NUMPY.get(dtype)
+    rows, kind = x.numpy(), NUMPY.get(dtype)
     backwards, last, first, countdown = _parts(rows.shape[axis], k, axis, kind)
     if largest:  # from the end: of equal elements, the one that comes first is still to win
         positions = countdown.take(rows[backwards].argsort(axis, "stable")[last])

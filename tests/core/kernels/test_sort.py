@@ -132,3 +132,13 @@ def test_extremes_of_long_rows_that_lie_apart(largest):
         expected = np.sort(x.numpy(), axis=1)[:, ::-1][:, :3] if largest else np.sort(x.numpy(), axis=1)[:, :3]
         assert values.tolist() == expected.tolist()
         assert x.gather(1, places).tolist() == expected.tolist()
+
+
+def test_what_many_share_stays_shared():
+    """Places in large arrays, and in those of other strides, are found without memory of their own for a shared one."""
+    large = numbers(torch.float32, 64, 512)._lazy_clone()
+    kernels.sort.topk_indices(large, 3, 1, True)
+    assert torch._C._is_cow_tensor(large)
+    turned = numbers(torch.float32, 8, 4)._lazy_clone().t()
+    kernels.reduce.argmax(turned, 1, False, torch.float32)
+    assert torch._C._is_cow_tensor(turned)
