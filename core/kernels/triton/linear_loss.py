@@ -24,7 +24,7 @@ from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
 from core.kernels.triton.copies import contiguous, write_
 from core.kernels.triton.fills import fill_
-from core.kernels.triton.matmul import _as_batch, _describable, _gemm
+from core.kernels.triton.matmul import _as_batch, _gemm, describable
 from core.kernels.triton.targets import target_of
 from core.kernels.triton.tiles import accumulator, in_triton, multiply_add, or_else, precision
 
@@ -115,7 +115,7 @@ def _choose(name: str, x: Tensor, w: Tensor, launch) -> Config:
 
 def _described(x: Tensor, w: Tensor) -> bool:
     """Whether tiles come by descriptors."""
-    return target_of(x.device).tma and all(_describable(t[None]) for t in (x, w))
+    return target_of(x.device).tma and all(describable(t[None]) for t in (x, w))
 
 
 def _operands(x: Tensor, w: Tensor, config: Config) -> tuple:

@@ -170,7 +170,7 @@ def _gemm(
         return out
     a, b = (t[:1] if t.stride(0) == 0 else t for t in (a, b))  # one matrix for the whole batch
     described = (a, b, out) if residual is None else (a, b, out, residual[None])
-    tma = target_of(a.device).tma and all(map(_describable, described))
+    tma = target_of(a.device).tma and all(map(describable, described))
     odd = not (_aligned(a) and _aligned(b)) and a.is_floating_point()
     worth = min(m, n) >= 16 and m * n * k >= _WORTH_COPIES  # a shorter side would grow manifold
     if odd and not tma and worth and n % 16 + k % 16 + m % 16 and a.element_size() <= 4:
@@ -271,7 +271,7 @@ def _batch_stride(t: Tensor) -> int:
     return t.stride(0) if t.shape[0] > 1 else 0
 
 
-def _describable(t: Tensor) -> bool:
+def describable(t: Tensor) -> bool:
     """Whether a TMA descriptor can describe the matrices in `t`, either way round.
 
     Lines begin at multiples of 16 bytes. Matrices lie one behind the other, a whole number of lines apart, as
