@@ -41,6 +41,7 @@ from core.kernels.triton.tiles import (
     accumulator,
     activate,
     add_partials,
+    describable,
     ends,
     in_triton,
     multiply_add,
@@ -245,7 +246,7 @@ def _launch_gather(
     stride_made, stride_read = (1, taps * c) if backward else (taps * c, 1)
     on, kind, far = target_of(target.device), accumulator(target.dtype), wide(target, source, w)
     matrix = w.view(w.shape[0], taps * c)
-    described = on.tma and not far and products.describable(matrix[None])
+    described = on.tma and not far and describable(matrix[None])
 
     def run(config: Config) -> Parts | None:
         block_m, block_n, block_k = (config[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))

@@ -24,9 +24,9 @@ from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
 from core.kernels.triton.copies import contiguous, write_
 from core.kernels.triton.fills import fill_
-from core.kernels.triton.matmul import _as_batch, _gemm, describable
+from core.kernels.triton.matmul import _as_batch, _gemm
 from core.kernels.triton.targets import target_of
-from core.kernels.triton.tiles import accumulator, in_triton, multiply_add, or_else, precision
+from core.kernels.triton.tiles import accumulator, describable, in_triton, multiply_add, or_else, precision
 
 PART = 2**25  # elements of the gradient of the logits that are in memory at a time
 ROWS = 128  # rows of one program where parts are joined

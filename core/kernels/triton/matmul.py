@@ -28,7 +28,7 @@ from core.base import MXNetError
 from core.kernels import formula as f
 from core.kernels.epilogue import check_activation
 from core.kernels.formula import Formula
-from core.kernels.triton._counting import WIDE, blocks_of
+from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._filled import zeros
 from core.kernels.triton._kernel import jit
 from core.kernels.triton._types import in_type
@@ -42,6 +42,7 @@ from core.kernels.triton.tiles import (
     accumulator,
     activate,
     add_partials,
+    describable,
     ends,
     in_triton,
     multiply_add,
@@ -269,23 +270,6 @@ def _as_batch(t: Tensor) -> Tensor:
 
 def _batch_stride(t: Tensor) -> int:
     return t.stride(0) if t.shape[0] > 1 else 0
-
-
-def describable(t: Tensor) -> bool:
-    """Whether a TMA descriptor can describe the matrices in `t`, either way round.
-
-    Lines begin at multiples of 16 bytes. Matrices lie one behind the other, a whole number of lines apart, as
-    `cuTensorMapEncodeTiled` is documented (CUDA driver API, tensor map object management).
-    """
-    if min(t.shape[1:]) < 2 or not t.is_floating_point() or t.element_size() > 4:
-        return False
-    if max(t.shape) >= WIDE:  # its coordinates are of 32 bits
-        return False
-    inner, line = sorted(t.stride()[1:])
-    if inner != 1 or line * t.element_size() % 16 or t.data_ptr() % 16:
-        return False
-    lines = t.shape[2] if t.stride(1) == 1 else t.shape[1]
-    return t.shape[0] == 1 or (t.stride(0) >= lines * line and t.stride(0) % line == 0)
 
 
 def _aligned(t: Tensor) -> bool:

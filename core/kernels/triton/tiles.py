@@ -14,11 +14,28 @@ import triton.language as tl
 from torch import Tensor
 
 from core.kernels.precision import wide_type
-from core.kernels.triton._counting import blocks_of
+from core.kernels.triton._counting import WIDE, blocks_of
 from core.kernels.triton._kernel import jit
 from core.kernels.triton.aot import AotCase
 from core.kernels.triton.autotune import INTERPRETED
 from core.kernels.triton.targets import target_of
+
+
+def describable(t: Tensor) -> bool:
+    """Whether a TMA descriptor can describe the matrices in `t`, either way round.
+
+    Lines begin at multiples of 16 bytes. Matrices lie one behind the other, a whole number of lines apart, as
+    `cuTensorMapEncodeTiled` is documented (CUDA driver API, tensor map object management).
+    """
+    if min(t.shape[1:]) < 2 or not t.is_floating_point() or t.element_size() > 4:
+        return False
+    if max(t.shape) >= WIDE:  # its coordinates are of 32 bits
+        return False
+    inner, line = sorted(t.stride()[1:])
+    if inner != 1 or line * t.element_size() % 16 or t.data_ptr() % 16:
+        return False
+    lines = t.shape[2] if t.stride(1) == 1 else t.shape[1]
+    return t.shape[0] == 1 or (t.stride(0) >= lines * line and t.stride(0) % line == 0)
 
 
 def precision(dtype: torch.dtype, device: torch.device) -> str:
