@@ -34,20 +34,20 @@ help:
 
 venv: $(STAMP)
 
-# Reinstalled only when pyproject.toml changes: the install is editable.
+# Reinstalled only when pyproject.toml changes: the install is editable. Python compiles what it imports, when it does.
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed, $(PYTHON) is $$($(PYTHON) --version 2>&1); try make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[test,docs]'
 	@touch $@
 
 quickstart: $(STAMP)
 	$(BIN)/python scripts/quickstart.py
 
-# A file of tests stays in one process: what its tests share is made once.
+# A file of tests stays in one process: what its tests share is made once. tests/conftest.py puts the long ones first.
 test: $(STAMP)
-	$(BIN)/python -m pytest -q -m "not slow" --numprocesses $(JOBS) --dist loadfile
+	$(BIN)/python -m pytest -q -m "not slow" --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
 slow: $(STAMP)
 	$(BIN)/python -m pytest -q
@@ -78,13 +78,8 @@ original: $(STAMP) $(ORIGINAL)/.installed
 mutants: $(STAMP)
 	$(BIN)/python -m tests.tools.mutants --count $(MUTANTS) --seed $(SEED) --jobs $(JOBS) --report logs/mutants.json
 
-# Sphinx and what runs notebooks come with the first call; tutorials are run again when they change
-# (DOCS_EXECUTE=off: not at all, pages are without what they print).
-$(VENV)/.docs: $(STAMP)
-	$(BIN)/python -m pip install --quiet --editable '.[docs]'
-	@touch $@
-
-docs: $(VENV)/.docs
+# Tutorials are run again when they change (DOCS_EXECUTE=off: not at all, pages are without what they print).
+docs: $(STAMP)
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 	@echo "build/docs/index.html"
 

@@ -5,10 +5,11 @@ MXTEST_WEIGHTS (default: beside the checkout, under ../shared). Recorded answers
 (tests/golden.tar.xz). A test whose folder, interpreter or device is absent is skipped, and the summary prints why.
 """
 
+import gc
 import importlib.util
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +20,8 @@ from tests.support.interpreter import unusable
 from tests.tools import golden
 
 ROOT = Path(__file__).resolve().parents[1]
+# Their files take longest, and come first: of processes that share the files none is left with a long one at the end.
+LONG = (ROOT / "tests" / "scripts", ROOT / "tests" / "core" / "kernels" / "triton")
 
 # Examples are the same in every run, and may take long on a busy machine: a change decides what fails. `make hostile`
 # draws others.
@@ -96,7 +99,19 @@ def numpy_semantics() -> Iterator[None]:
     npx.reset_np()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Modules and tests live as long as the run: collections of garbage leave them out, of which each took a second."""
+    gc.disable()
+    result = yield
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+    return result
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: LONG.index(item.path.parent) if item.path.parent in LONG else len(LONG))
     for marker, (holds, reason) in _conditions(items).items():
         for item in items:
             if not holds and item.get_closest_marker(marker):
