@@ -1,12 +1,16 @@
 """The training programs, run within the test on a slice of the real data."""
 
 import json
+import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from core.name import NameManager
+from scripts.benchmarks import contenders
 from scripts.common.record import without_times
+from tests.support import forked
 
 
 class Programs:
@@ -55,6 +59,12 @@ class Programs:
 @pytest.fixture
 def programs(tmp_path) -> Programs:
     return Programs(tmp_path)
+
+
+@pytest.fixture
+def forked_contenders(monkeypatch):
+    """Contenders of benchmarks do not import the packages again, one after the other."""
+    monkeypatch.setattr(contenders, "subprocess", SimpleNamespace(Popen=forked.Program, PIPE=subprocess.PIPE))
 
 
 @pytest.fixture

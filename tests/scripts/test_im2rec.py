@@ -1,7 +1,6 @@
 """`scripts/im2rec.py`: from folders to lists to record files that `ImageRecordIter` reads."""
 
 import importlib.util
-import subprocess
 import sys
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 import core as mx
 from core.image import codec
 from core.recordio import MXIndexedRecordIO, unpack, unpack_img
+from tests.support import forked
 
 
 @pytest.fixture
@@ -81,6 +81,6 @@ def test_gray_png(im2rec, images, tmp_path):
 
 def test_help_and_absent_lists(root, tmp_path):
     script = [sys.executable, str(root / "scripts" / "im2rec.py")]
-    assert "--pack-label" in subprocess.run([*script, "--help"], capture_output=True, text=True, cwd=tmp_path).stdout
-    run = subprocess.run([*script, str(tmp_path / "none"), str(tmp_path)], capture_output=True, text=True, cwd=tmp_path)
+    assert "--pack-label" in forked.run([*script, "--help"], cwd=tmp_path).stdout
+    run = forked.run([*script, str(tmp_path / "none"), str(tmp_path)], cwd=tmp_path)
     assert run.returncode == 2 and "--list" in run.stderr

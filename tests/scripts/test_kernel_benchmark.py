@@ -3,7 +3,6 @@
 import argparse
 import math
 import os
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,16 +15,17 @@ from scripts.benchmarks import kernels as benchmark
 from scripts.benchmarks.kept import Kept
 from scripts.benchmarks.kernel_case import BARS, Bar, Case, Lab
 from scripts.benchmarks.kernel_cases import MOBILENET, RESNET50, cases
+from tests.support import forked
 
 ROOT = Path(__file__).resolve().parents[2]
 ARGS = argparse.Namespace(dtype="float32", tf32=False)
 
 
-def program(*arguments: str) -> subprocess.CompletedProcess:
+def program(*arguments: str):
     """The program in its own process: Triton has to be imported with the interpreter."""
     command = [sys.executable, ROOT / "scripts/benchmarks/kernels.py", *arguments]
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    return forked.run(command, env=environment)
 
 
 def test_says_that_there_is_no_gpu():

@@ -1,32 +1,21 @@
 """The benchmark of whole networks: its two cheapest cases, and the same networks on both sides."""
 
 import json
-import os
-import subprocess
-import sys
 import xml.etree.ElementTree as tree
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts" / "benchmarks" / "networks.py"
+from scripts.benchmarks import networks
 
 
-def run(*arguments, timeout=300, **environment):
-    environment = {k: v for k, v in os.environ.items() if k != "MXTEST_MXNET_PYTHON"} | environment
-    return subprocess.run(
-        [sys.executable, SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, env=environment
-    )
-
-
-def test_two_cases_are_timed_and_drawn(tmp_path):
-    result = run(
-        "--only", "LeNet|textCNN", "--rounds", 1, "--threads", 1, "--log-dir", tmp_path, CXX="/no/compiler"
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
-    assert "torch.compile is skipped: it needs a C++ compiler, and there is no /no/compiler" in result.stdout
-    assert "MXNet 1.9.1 is skipped: MXTEST_MXNET_PYTHON names no interpreter" in result.stdout
+def test_two_cases_are_timed_and_drawn(tmp_path, monkeypatch, capsys, forked_contenders):
+    monkeypatch.setenv("CXX", "/no/compiler")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.delenv("MXTEST_MXNET_PYTHON", raising=False)
+    networks.main(["--only", "LeNet|textCNN", "--rounds", "1", "--threads", "1", "--log-dir", str(tmp_path)])
+    said = capsys.readouterr().out
+    assert "torch.compile is skipped: it needs a C++ compiler, and there is no /no/compiler" in said
+    assert "MXNet 1.9.1 is skipped: MXTEST_MXNET_PYTHON names no interpreter" in said
     rows = json.loads((tmp_path / "benchmarks" / "networks.json").read_text())["rows"]
     assert [(row["network"], row["contender"]) for row in rows] == [
         ("LeNet, batch 64", "ours"),
@@ -51,8 +40,8 @@ def test_two_cases_are_timed_and_drawn(tmp_path):
 
 
 def test_a_pattern_that_fits_no_case_is_refused(tmp_path):
-    result = run("--only", "VGG", "--log-dir", tmp_path)
-    assert result.returncode and "inference ResNet-50 v1 batch 1" in result.stderr
+    with pytest.raises(SystemExit, match="inference ResNet-50 v1 batch 1"):
+        networks.main(["--only", "VGG", "--log-dir", str(tmp_path)])
     assert not list(tmp_path.iterdir())
 
 

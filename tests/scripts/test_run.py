@@ -13,6 +13,7 @@ import pytest
 from scripts.common import checkpoints
 from scripts.common.checkpoints import latest
 from scripts.common.record import without_times
+from tests.support import forked
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(__file__).with_name("program.py")
@@ -21,8 +22,9 @@ MNIST = ROOT / "scripts" / "image_classification" / "train_mnist.py"
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
+    """Of an interpreter of its own: the others, forked from one process, have another seed of hashes than this one."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    assert program(folder).returncode == 0
+    assert program(folder, start=subprocess.run).returncode == 0
     return folder
 
 
@@ -167,17 +169,17 @@ def test_how_many_checkpoints_are_kept(tmp_path):
 # ---------------------------------------------------------------- helpers
 
 
-def program(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
+def program(folder: Path, *arguments: str, start=forked.run) -> subprocess.CompletedProcess:
     command = [sys.executable, PROGRAM, "--log-dir", folder, "--save-dir", folder / "checkpoints", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+    return start(command, capture_output=True, text=True, timeout=300)
 
 
-def start(script: Path, folder: Path, *arguments: str) -> subprocess.Popen:
+def start(script: Path, folder: Path, *arguments: str) -> forked.Program:
     command = [sys.executable, script, "--log-dir", folder, "--save-dir", folder / "checkpoints", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    return forked.Program(command, stdout=subprocess.DEVNULL)
 
 
-def wait_for_epochs(process: subprocess.Popen, folder: Path, count: int) -> None:
+def wait_for_epochs(process: forked.Program, folder: Path, count: int) -> None:
     for _ in range(1200):
         assert process.poll() is None, "the run ended before it could be killed"
         if any(folder.rglob("*.json")) and len(record(folder)["epochs"]) >= count:
