@@ -246,13 +246,13 @@ def remembered(function: Function, device: torch.device) -> Function:
     return cast(Function, replay.memoized(function, inspect.signature(function)))
 
 
-def recorder(device: torch.device) -> Any:
+def recorder(device: torch.device, blocks: bool = True) -> Any:
     """What takes calls of kernels in order, to make one program of them (`core.kernels.cpu.stretch`); None where the
-    backend of `device` has no such library.
+    backend of `device` has no such library. blocks: whether images may lie in blocks of channels in between.
     """
     if device.type != "cpu" or runs_triton(device):
         return None
-    return importlib.import_module("core.kernels.cpu.stretch").recorder()
+    return importlib.import_module("core.kernels.cpu.stretch").recorder(blocks)
 
 
 def bound(function: Function, calls: Sequence[str], given: Function, device: torch.device) -> Function:

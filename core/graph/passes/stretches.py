@@ -50,9 +50,12 @@ class _Stretch:
     """
 
     def __init__(self, walk: Walk, last: dict[Value, int]):
-        self._walk, self._last = walk, last
+        self._walk, self._last, self._blocks = walk, last, True
+        self._begin()
+
+    def _begin(self) -> None:
         self._recorder: Any = None
-        self._nodes: list[Node] = []
+        self._nodes: list[tuple[Node, int]] = []
         self._known: dict[Value, Any] = {}
         self._outside: dict[Value, Any] = {}
 
@@ -62,13 +65,32 @@ class _Stretch:
         if node.effect or draws or not node.op.inputs or any(v in self._last for v in node.outputs[1:]):
             return False
         if self._recorder is None:
-            self._recorder = kernels.recorder(storage.device(node.ctx))
+            self._recorder = kernels.recorder(storage.device(node.ctx), self._blocks)
         made = self._made(node, k)
+        if made is None and self._leaves_blocks(k):
+            made = self._made(node, k)
         if made is None:
             return False
-        self._nodes.append(node)
+        self._nodes.append((node, k))
         self._known[node.outputs[0]] = made
         return True
+
+    def _leaves_blocks(self, end: int) -> bool:
+        """Records all again with images channels-last, where somebody from node `end` on reads one that lies in blocks;
+        whether it did.
+        """
+        if not self._blocks or not any(self._recorder.lies_in_blocks(self._known[v]) for v in self._results(end)):
+            return False
+        self._blocks, before = False, (self._recorder, self._nodes, self._known, self._outside)
+        self._begin()
+        if all(self.take(node, k) for node, k in before[1]):
+            return True
+        self._recorder, self._nodes, self._known, self._outside = before
+        return False
+
+    def _results(self, end: int) -> list[Value]:
+        """What nodes from number `end` on read."""
+        return [node.outputs[0] for node, _ in self._nodes if self._last.get(node.outputs[0], -1) >= end]
 
     def may_follow(self, node: Node) -> bool:
         """Whether the nodes that were taken may as well come behind this one, which reads nothing of theirs."""
@@ -130,10 +152,11 @@ class _Stretch:
 
     def close(self, end: int, early: list[Node], nodes: list[Node], replace: dict[Value, Value]) -> None:
         """Adds the one node for those that were taken, before node `end`, or these as they are."""
-        results = [node.outputs[0] for node in self._nodes if self._last.get(node.outputs[0], -1) >= end]
+        results = self._results(end)
         if not results or self._recorder.work < LEAST:
-            nodes += self._nodes
+            nodes += [node for node, _ in self._nodes]
             return
+        self._leaves_blocks(end)
         program = self._recorder.program([self._known[v] for v in results])
         inputs = [data.key for data in program.inputs]
         for parameter in program.parameters:

@@ -7,11 +7,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from core.kernels.cpu import _winograd, onednn
 from core.kernels.cpu._lengths import additive_mask, seen
 from core.kernels.cpu._onednn import multiplies_half, multiplies_quantized
-from core.kernels.cpu._stretch_values import Call, Data, Given, Ints, Packed, Parameter, fresh, in_float32, need
+from core.kernels.cpu._stretch_values import (
+    Call,
+    Data,
+    Given,
+    Ints,
+    Packed,
+    Parameter,
+    fresh,
+    in_blocks,
+    in_float32,
+    lies_both_ways,
+    need,
+)
 from core.kernels.cpu.onednn import Layout, Primitive
 from core.kernels.formula import Expr, Formula
 from core.kernels.layout import CHANNELS_LAST
@@ -23,13 +36,17 @@ Taken = tuple[list[Call], Data, int]  # with the multiplications
 
 def conv(
     shape: Ints, x: Data, w: Parameter, b: Parameter | None, stride: Ints, dilate: Ints, pad: Ints, groups: int,
-    activation: str | None = None, residual: Data | None = None, overwrite: bool = False,
+    activation: str | None = None, residual: Data | None = None, overwrite: bool = False, begins: bool = False,
 ) -> Taken:  # fmt: skip
+    """begins: the image, of few channels, is read as it comes from outside, and the result lies in blocks."""
     need(isinstance(x, Data) and isinstance(w, Parameter))
     size = tuple(w.tensor.shape)
     need(len(size) == len(x.shape) in CHANNELS_LAST)
     need(not _winograd.suits(w.tensor, x.shape, stride, dilate, pad, groups))
-    made, ending, added = _ended(shape, x, activation, residual, overwrite, shape)
+    if begins:
+        need(len(size) == 4 and x.memory.key is not None and size[1] < onednn.BLOCK <= size[0] and groups == 1)
+        x = x.derived(Tensor.contiguous)
+    made, ending, added = _ended(shape, x, activation, residual, overwrite, shape, begins or x.blocked)
     how = stride, dilate, pad, ending
     primitive = onednn.convolution(x.layout(), _any(w, groups), _vector(b), made.layout(), *how)
     return _product("conv", primitive, x.layout(), x, w, b, groups, made.layout(), made, added)
@@ -79,12 +96,13 @@ def pointwise(
     need(len(operands) == 2 and all(isinstance(a, Data) and a.memory.key is None for a in operands))
     x, other = sorted(operands, key=lambda a: a.shape != shape)
     need(x.shape == shape and len(other.shape) == len(shape) and x.dtype is other.dtype is dtype)
-    need(not x.blocked and not other.blocked)
-    made = fresh(shape, dtype)
-    primitive = onednn.binary(root.op, x.layout(), other.layout(), made.layout())
+    need(other.blocked is x.blocked or (x.blocked and lies_both_ways(other.shape)))
+    made = fresh(shape, dtype, blocked=x.blocked)
+    second = in_blocks(other.shape, dtype) if x.blocked else other.layout()
+    primitive = onednn.binary(root.op, x.layout(), second, made.layout())
     arguments = [
         (onednn.SOURCE, x.layout(), x),
-        (onednn.SECOND, other.layout(), other),
+        (onednn.SECOND, second, other),
         (onednn.DESTINATION, made.layout(), made),
     ]
     return [Call(root.op, primitive, arguments)], made, 0
@@ -219,6 +237,7 @@ def attention(
 
 def _matrices(x: Data) -> Layout:
     """Of the last two axes, behind others; axes of length 1 are the outermost, where oneDNN expects them."""
+    need(not x.blocked)
     steps = [step if n > 1 else math.prod(x.shape) for n, step in zip(x.shape, x.tensor.stride(), strict=True)]
     return Layout(x.shape, steps, x.dtype)
 
@@ -249,19 +268,21 @@ TAKEN: dict[str, Callable[..., Taken]] = {
 
 
 def _ended(
-    shape: Ints, x: Data, activation: str | None, residual: Data | None, overwrite: bool, as_shape: Ints
-) -> tuple[Data, onednn.Handle, list[Given]]:
+    shape: Ints, x: Data, activation: str | None, residual: Data | None, overwrite: bool, as_shape: Ints,
+    blocked: bool = False,
+) -> tuple[Data, onednn.Handle, list[Given]]:  # fmt: skip
     """The result of a product, how it ends, and the argument for what is added to it from other memory."""
     need(x.dtype in onednn.FLOATS and math.prod(x.shape) * math.prod(shape) > 0)
-    blocked = x.blocked and not shape[1] % onednn.BLOCK
     if residual is None:
         return fresh(shape, x.dtype, blocked=blocked), onednn.attributes(activation), []
     need(isinstance(residual, Data) and residual.dtype is x.dtype and residual.shape == shape)
-    need(not blocked and not residual.blocked)
+    need(residual.blocked is blocked)
     if overwrite and residual.memory.key is None and residual.memory is not x.memory:
-        return Data(residual.tensor, memory=residual), onednn.attributes(activation, in_place=True), []
+        made = Data(residual.tensor, memory=residual, blocked=blocked)
+        return made, onednn.attributes(activation, in_place=True), []
     lies = residual.layout(*as_shape)
-    return fresh(shape, x.dtype), onednn.attributes(activation, lies), [(onednn.ADDEND, lies, residual)]
+    made = fresh(shape, x.dtype, blocked=blocked)
+    return made, onednn.attributes(activation, lies), [(onednn.ADDEND, lies, residual)]
 
 
 def _product(
@@ -282,11 +303,16 @@ def _product(
 def _pooled(kernel: str, shape: Ints, x: Data, window: Ints, stride: Ints, pad: Pads, **how: bool) -> Taken:
     need(isinstance(x, Data) and len(x.shape) in CHANNELS_LAST and x.dtype in onednn.TYPES)
     whole = *shape, *(1,) * (len(x.shape) - len(shape))
-    made = fresh(shape, x.dtype, blocked=x.blocked and math.prod(whole[2:]) > 1)
-    target = Layout(whole, None, x.dtype, blocked=True) if x.blocked else made.layout(*whole)
+    y = fresh(whole, x.dtype, blocked=x.blocked and not lies_both_ways(whole))
+    target = in_blocks(whole, x.dtype) if x.blocked else y.layout()
     primitive = onednn.pooling(x.layout(), target, window, stride, pad, **how)
-    arguments = [(onednn.SOURCE, x.layout(), x), (onednn.DESTINATION, target, made)]
-    return [Call(kernel, primitive, arguments)], made, 0
+    calls = [Call(kernel, primitive, [(onednn.SOURCE, x.layout(), x), (onednn.DESTINATION, target, y)])]
+    if shape == whole:
+        return calls, y, 0
+    if y.blocked:
+        y, source = fresh(whole, x.dtype), y
+        calls.append(copied("copy", source, y, x.dtype))
+    return calls, Data(y.tensor.view(shape), memory=y), 0
 
 
 def copied(title: str, x: Data, made: Data, dtype: torch.dtype, scale: Parameter | None = None) -> Call:

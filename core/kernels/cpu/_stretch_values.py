@@ -28,7 +28,7 @@ class Data:
         self.tensor, self.key, self.taken, self.blocked = tensor, key, taken or channels_last, blocked
         self._derived: dict[Hashable, Data] = {}
         self.shape, self.dtype = tuple(tensor.shape), tensor.dtype
-        self.nbytes = tensor.nbytes
+        self.nbytes = in_blocks(self.shape, self.dtype).nbytes if blocked else tensor.nbytes
         self._within, self._shift = memory, 0
 
     @property
@@ -61,7 +61,7 @@ class Data:
         """How it lies; `shape` and `dtype` instead of its own, for the same elements in the same order."""
         if self.blocked:
             need(shape in ((), self.shape))
-            return Layout(self.shape, None, dtype or self.dtype, blocked=True)
+            return in_blocks(self.shape, dtype or self.dtype)
         if not shape:
             return Layout(self.shape, self.tensor.stride(), dtype or self.dtype)
         try:
@@ -126,6 +126,16 @@ def need(condition: bool) -> None:
     """Unimplemented where oneDNN does not take a call."""
     if not condition:
         raise Unimplemented("oneDNN does not take this call")
+
+
+def in_blocks(shape: Ints, dtype: torch.dtype) -> Layout:
+    """How an image lies whose channels are in blocks, the last of which is filled up with zeros."""
+    return Layout(shape, None, dtype, blocked=True)
+
+
+def lies_both_ways(shape: Ints) -> bool:
+    """Whether an image lies in blocks as it lies channels-last: one place, and whole blocks."""
+    return shape[2:] == (1, 1) and shape[1] % onednn.BLOCK == 0
 
 
 def strides(shape: Ints) -> Ints:

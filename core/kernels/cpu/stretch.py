@@ -18,7 +18,7 @@ from torch import Tensor
 
 from core.kernels.arena import placed
 from core.kernels.cpu import onednn
-from core.kernels.cpu._stretch_kernels import TAKEN, copied
+from core.kernels.cpu._stretch_kernels import TAKEN, Taken, copied
 from core.kernels.cpu._stretch_values import Call, Data, Ints, Parameter, empty, fresh
 from core.kernels.cpu.onednn import Memory, Unimplemented
 
@@ -26,9 +26,14 @@ _ALIGNED = 64  # bytes: where values begin in an arena
 
 
 class Recorder:
-    """Takes calls of kernels for which oneDNN has fast primitives. work: multiplications of the products among them."""
+    """Takes calls of kernels for which oneDNN has fast primitives. work: multiplications of the products among them.
 
-    def __init__(self) -> None:
+    blocks: whether images are kept in blocks of channels from the first convolution on, which is faster where all that
+    read them are taken too.
+    """
+
+    def __init__(self, blocks: bool) -> None:
+        self._blocks = blocks
         self.calls: list[Call] = []
         self.work = 0
 
@@ -45,13 +50,21 @@ class Recorder:
         given = inspect.signature(TAKEN[kernel]).bind(shape, *args, **kwargs).arguments
         if overwrite:
             given["overwrite"] = True
-        try:
-            calls, made, work = TAKEN[kernel](**given)
-        except Unimplemented:
+        found = None
+        if self._blocks and kernel == "conv.conv":
+            found = self._called(kernel, given | {"begins": True})
+        if found is None and (found := self._called(kernel, given)) is None:
             return None
+        calls, made, work = found
         self.calls += calls
         self.work += work
         return made
+
+    def _called(self, kernel: str, given: dict[str, Any]) -> Taken | None:
+        try:
+            return TAKEN[kernel](**given)
+        except Unimplemented:
+            return None
 
     def data(self, key: Hashable, tensor: Tensor) -> Data:
         """What comes from outside. tensor: one like it, without memory."""
@@ -63,8 +76,11 @@ class Recorder:
 
     def view(self, x: Data, function: Callable[[Tensor], Tensor]) -> Data | None:
         """The elements of what a call made as `function` shows them; None where they do not lie so that it can."""
-        if x.memory.key is not None or x.blocked:
+        if x.memory.key is not None or self.lies_in_blocks(x):
             return None
+        if x.blocked:
+            source, x = x, fresh(x.shape, x.dtype)
+            self.calls.append(copied("copy", source, x, x.dtype))
         try:
             return Data(function(x.tensor), memory=x)
         except RuntimeError:
@@ -113,6 +129,10 @@ class Recorder:
             part.place(whole, whole.nbytes)
         return Data(empty(shape, first.dtype, "meta"), memory=whole, blocked=True)
 
+    def lies_in_blocks(self, x: Data) -> bool:
+        """Whether an image, of more than one place, would have to be copied for those who read it channels-last."""
+        return x.blocked and x.shape[2:] != (1, 1)
+
     def program(self, results: Sequence[Data]) -> Program:
         """The program that gives these results."""
         found = []
@@ -123,9 +143,9 @@ class Recorder:
         return Program(self.calls, found)
 
 
-def recorder() -> Recorder | None:
+def recorder(blocks: bool = True) -> Recorder | None:
     """A new recorder, None where there is no library."""
-    return Recorder() if onednn.loaded() else None
+    return Recorder(blocks) if onednn.loaded() else None
 
 
 class Program:
@@ -147,7 +167,9 @@ class Program:
 
     def __str__(self) -> str:
         counts = Counter(call.title for call in self._calls)
-        return "oneDNN: " + ", ".join(f"{n} {title}" if n > 1 else title for title, n in counts.items())
+        values = (value for call in self._calls for _, _, value in call.arguments)
+        blocks = "; channels in blocks" if any(isinstance(v, Data) and v.blocked for v in values) else ""
+        return "oneDNN: " + ", ".join(f"{n} {title}" if n > 1 else title for title, n in counts.items()) + blocks
 
     def __call__(self, *tensors: Tensor) -> Any:
         if tensors[0].is_meta:
