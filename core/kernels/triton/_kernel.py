@@ -10,6 +10,10 @@ import triton
 from triton.runtime.jit import JITFunction
 
 INTERPRETED = triton.knobs.runtime.interpret
+if INTERPRETED:
+    from core.kernels.triton import _interpreter
+
+    _interpreter.quicken()
 
 
 class Kernel(JITFunction):
