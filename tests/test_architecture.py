@@ -291,22 +291,26 @@ def under(name: str, roots: tuple[str, ...]) -> bool:
     return any(name == root or name.startswith(root + ".") for root in roots)
 
 
-def imports(path: Path) -> Iterator[tuple[str, str]]:
+@cache
+def imports(path: Path) -> list[tuple[str, str]]:
     """Full names of everything imported anywhere in a file, also inside functions and through importlib."""
     package = list(path.relative_to(ROOT).with_suffix("").parts[:-1])
+    found = []
     for node in ast.walk(tree(path)):
-        where = f"{relative(path)}:{getattr(node, 'lineno', 0)}"
+        names = []
         if isinstance(node, ast.Import):
-            yield from ((alias.name, where) for alias in node.names)
+            names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             above = package[: len(package) - node.level + 1] if node.level else []
             module = ".".join([*above, *([node.module] if node.module else [])])
             # `from torch import nn` names torch.nn; `from core import MXNetError` names core.MXNetError.
-            yield from ((f"{module}.{alias.name}", where) for alias in node.names)
+            names = [f"{module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             function = getattr(node.func, "id", getattr(node.func, "attr", None))
             if function in ("import_module", "__import__") and isinstance(node.args[0].value, str):
-                yield node.args[0].value, where
+                names = [node.args[0].value]
+        found += [(name, f"{relative(path)}:{node.lineno}") for name in names]
+    return found
 
 
 def dotted_names(path: Path) -> Iterator[tuple[str, str]]:
