@@ -17,7 +17,7 @@ from core.dtypes import dtype_name
 from core.extras import load
 from core.ndarray.ndarray import NDArray
 from core.ndarray.ndarray import array as dense_array
-from core.ndarray.rows import distinct, on_host, plain, row_index, rows_of, set_rows
+from core.ndarray.rows import distinct, on_host, own_index, plain, row_index, rows_of, set_rows
 from core.ops.registry import TABLE
 from core.util import no_more
 
@@ -563,11 +563,13 @@ def _merged(lhs: RowSparseNDArray, rhs: RowSparseNDArray) -> RowSparseNDArray:
 
 def _occupied_rows(data: NDArray) -> RowSparseNDArray:
     """A dense array with the rows stored that are not all zero."""
-    rows = onp.arange(len(data))
     if data.size:
         with autograd.pause(train_mode=autograd.is_training()):
             rows = onp.flatnonzero((data.detach().reshape((len(data), -1)) != 0).max(axis=1).asnumpy())
-    return _of_rows(rows_of(data.detach(), row_index(rows, data._ctx)), rows, data)
+    else:
+        rows = onp.arange(len(data))
+    numbers_ = own_index(rows, data._ctx)
+    return RowSparseNDArray._of((rows_of(data.detach(), numbers_), numbers_), data.shape, data._ctx)
 
 
 def _of_rows(rows: NDArray, numbers_: onp.ndarray, like: NDArray) -> RowSparseNDArray:
