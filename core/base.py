@@ -103,6 +103,15 @@ def data_dir() -> str:
     return os.environ.get("MXNET_HOME") or data_dir_default()
 
 
+def is_of_nodes(word: str) -> bool:
+    """Whether a keyword such as `__layout__` describes a symbol's node: it says nothing of an array, and operators take it.
+
+    >>> is_of_nodes("__layout__"), is_of_nodes("__layout")
+    (True, False)
+    """
+    return word.startswith("__") and word.endswith("__")
+
+
 def nearest(word: str, words: Iterable[str]) -> str:
     """A sentence that offers the valid name most like `word`, or an empty string.
 

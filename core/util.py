@@ -9,7 +9,7 @@ import threading
 import numpy as onp
 
 from core import late_names, storage
-from core.base import MXNetError, NotSupportedError, WrongKind
+from core.base import MXNetError, NotSupportedError, WrongKind, is_of_nodes
 from core.context import gpu_memory_info, num_gpus
 from core.dtypes import dtype_name
 from core.tracebacks import set_full_traceback as set_full_traceback
@@ -256,7 +256,7 @@ def no_more(function: str, given: dict) -> None:
 
     >>> no_more("nd.zeros", {"name": "zeros0"})
     """
-    unknown = sorted(key for key in given if key != "name" and not (key.startswith("__") and key.endswith("__")))
+    unknown = sorted(key for key in given if key != "name" and not is_of_nodes(key))
     if unknown:
         raise WrongKind(f"{function} has no argument {', '.join(map(repr, unknown))}")
 

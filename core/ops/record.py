@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType, SimpleNamespace
 from typing import Any, NamedTuple
 
-from core.base import MXNetError, NotAnArray, WrongKind, conversion, nearest
+from core.base import MXNetError, NotAnArray, WrongKind, conversion, is_of_nodes, nearest
 from core.kernels.formula import OUT, Formula
 from core.ops import attributes
 from core.ops.attributes import Attribute
@@ -65,7 +65,7 @@ def _with_attributes(forward: Callable[..., Any], attrs: Attrs) -> Callable[...,
 NULL = type("Null", (), {"__repr__": lambda self: "<default>", "__bool__": lambda self: False})()
 REQUIRED = inspect.Parameter.empty
 # Keywords that MXNet's generated functions take for all operators.
-_OF_EVERY_FUNCTION = frozenset(("num_args", "cudnn_off", "cudnn_tune", "workspace", "attr", "__layout__"))
+_OF_EVERY_FUNCTION = frozenset(("num_args", "cudnn_off", "cudnn_tune", "workspace", "attr"))
 
 
 class Operator(Facts):
@@ -227,7 +227,7 @@ class Operator(Facts):
         if not self.has_words:
             return {}  # a file of MXNet may have attributes all the same
         for name in given:  # first, for a wrong word is why a required one is missing
-            if name not in self.attrs:
+            if name not in self.attrs and not is_of_nodes(name):
                 raise self.unknown(name)
         parsed = {}
         for name, (kind, default) in self.attrs.items():
@@ -376,7 +376,8 @@ class Operator(Facts):
         programs give to pointwise operators.
         """
         for name in given:
-            if name not in _OF_EVERY_FUNCTION and (self.has_words or name != "axis"):
+            accepted = name in _OF_EVERY_FUNCTION or is_of_nodes(name) or (name == "axis" and not self.has_words)
+            if not accepted:
                 raise self.unknown(name)
 
     def unknown(self, name: str) -> MXNetError:

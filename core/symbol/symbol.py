@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from core.attribute import AttrScope
-from core.base import MXNetError, NotImplementedForSymbol, SymbolHandle, nearest
+from core.base import MXNetError, NotImplementedForSymbol, SymbolHandle, is_of_nodes, nearest
 from core.dtypes import DTYPES, dtype_name, dtype_type
 from core.files.atomic import replacing
 from core.files.checksums import in_old_formats
@@ -444,7 +444,7 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
     }  # fmt: skip
     texts |= {f"__{key}__": text_of(value) for key, value in given.items() if value is not None}
     for key, value in kwargs.items():
-        if not (key.startswith("__") and key.endswith("__")):
+        if not is_of_nodes(key):
             raise ValueError(f"attribute {key!r} of variable {name!r}: further attributes are called __key__")
         texts[key] = text_of(value)
     return Symbol([ir.Variable(name, texts)])

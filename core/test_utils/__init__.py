@@ -3,15 +3,25 @@
 `from mxnet.test_utils import *` also gives `mx`, `np`, `rnd` and modules of Python, on which such tests rely.
 """
 
+import bz2
+import errno
 import gzip
 import json
 import logging
+import numbers
 import os
-import random as rnd
+import platform
+import struct
 import sys
 import time
+import traceback
+import zipfile
+from collections import OrderedDict
+from contextlib import contextmanager
 
 import numpy as np
+import numpy.random as rnd
+import numpy.testing as npt
 
 import core as mx
 from core import late_names
@@ -19,6 +29,7 @@ from core.context import Context, current_context
 from core.ndarray import array
 from core.runtime import Features
 from core.symbol import Symbol
+from core.symbol.numpy import _Symbol as np_symbol
 from core.test_utils.arrays import (
     assign_each,
     assign_each2,
@@ -122,7 +133,9 @@ from core.test_utils.symbols import (
 )
 from core.util import getenv, setenv, use_np, use_np_default_dtype
 
-__all__ = [name for name in dir() if not name.startswith("_")]
+# The files of this folder are no names of MXNet's module; `data` would take the place of a program's own.
+_OWN = [name for name, value in globals().items() if sys.modules.get(f"{__name__}.{name}") is value]
+__all__ = [name for name in dir() if not name.startswith("_") and name not in [*_OWN, "late_names"]]
 
 
 def __dir__():

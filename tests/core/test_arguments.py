@@ -9,6 +9,7 @@ import numpy as onp
 import pytest
 
 import core as mx
+import gluon
 from core import autograd, io, nd, np, npx, profiler, sym
 from core.base import MXNetError, NotSupportedError
 from core.contrib import onnx
@@ -35,6 +36,32 @@ def test_unknown_keywords_are_named(call):
     with pytest.raises(TypeError, match="nonsense"):
         call()
     assert nd.zeros((2,), name="zeros", __layout__="NC").shape == (2,)  # what recurrent cells say of their states
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda words: nd.relu(nd.ones(2), **words),
+        lambda words: nd.ones(2).softmax(**words),
+        lambda words: nd.concat(nd.ones(1), nd.ones(1), dim=0, **words),
+        lambda words: nd.random.uniform(shape=(2,), **words),
+        lambda words: nd.random.randint(0, 9, shape=(2,), **words),
+        lambda words: nd.random.exponential(nd.array([1, 2]), **words),
+        lambda words: sym.softmax(sym.var("x"), **words).eval(x=nd.ones(2))[0],
+    ],
+)
+def test_operators_take_keywords_that_describe_nodes(call):
+    assert call({"__layout__": "NC", "__mine__": "1"}).shape == (2,)
+    with pytest.raises(MXNetError, match="has no attribute '__mine'"):
+        call({"__mine": "1"})
+
+
+@pytest.mark.parametrize("draw", [nd.random.normal, nd.random.uniform, nd.random.exponential, nd.random.gamma])
+@pytest.mark.parametrize("cell", [gluon.rnn.LSTMCell(4), gluon.rnn.LSTM(4)])
+def test_recurrent_states_begin_with_draws(cell, draw):
+    states = cell.begin_state(2, func=draw)
+    assert [state.size for state in states] == [8, 8]
+    assert len(set(states[0].asnumpy().flatten())) == 8
 
 
 @pytest.mark.parametrize(

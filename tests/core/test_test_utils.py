@@ -1,6 +1,9 @@
 """The tools for tests: they accept what is right, and say where something is wrong."""
 
 import os
+import sys
+from collections import OrderedDict
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -144,3 +147,16 @@ def test_an_archive_cannot_leave_its_folder(tmp_path, monkeypatch):
 def test_gradients_of_symbols_with_numpys_semantics():
     x, y = (mx.sym.var(name).as_np_ndarray() for name in "xy")
     tools.check_numeric_gradient(x * y.sum(), [np.array([1.0, 2.0]), np.array([3.0, 0.5])], rtol=1e-2, atol=1e-3)
+
+
+def test_names_that_a_star_import_gives():
+    names = {}
+    exec("from core.test_utils import *", names)
+    for module in ("bz2", "errno", "gzip", "json", "logging", "numbers", "os", "platform", "struct", "sys", "time",
+                   "traceback", "zipfile"):  # fmt: skip
+        assert names[module] is sys.modules[module]
+    assert names["np"] is np and names["rnd"] is np.random and names["npt"] is np.testing
+    assert names["mx"] is mx and names["np_symbol"] is type(mx.sym.np.zeros((2,)))
+    assert names["OrderedDict"] is OrderedDict and names["contextmanager"] is contextmanager
+    assert callable(names["environment"])
+    assert not {"arrays", "compare", "data", "generators", "late_names", "symbols"} & set(names)
