@@ -8,13 +8,19 @@ from core.base import MXNetError
 from gluon.store import home as get_home_dir
 
 __all__ = [
-    "InvalidArgument", "MissingArgument", "NumbaTypes", "get_home_dir", "identity", "kept_in", "numba_jitclass",
-    "numba_njit", "numba_prange", "numba_types",
+    "InvalidArgument", "MissingArgument", "NumbaTypes", "UnknownKey", "get_home_dir", "identity", "kept_in",
+    "numba_jitclass", "numba_njit", "numba_prange", "numba_types",
 ]  # fmt: skip
 
 
 class InvalidArgument(MXNetError, ValueError, AssertionError):
     """A value that is not accepted, where GluonNLP asserts: programs that expect its AssertionError go on working."""
+
+
+class UnknownKey(InvalidArgument, KeyError):
+    """A name that GluonNLP looks up in a dictionary, or asserts to be in one."""
+
+    __str__ = Exception.__str__  # not KeyError's, which quotes the message
 
 
 class MissingArgument(MXNetError, ValueError, TypeError):

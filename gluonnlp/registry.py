@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from core.base import nearest
 
+from .base import UnknownKey
+
 __all__ = ["Registry"]
 
 
@@ -30,7 +32,7 @@ class Registry(dict):
             return self[name.lower()]
         except KeyError:
             known = ", ".join(self)
-            raise KeyError(
+            raise UnknownKey(
                 f"There is no {self.kind} called {name!r}.{nearest(name.lower(), self)} Known are: {known}"
             ) from None
 

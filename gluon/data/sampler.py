@@ -164,7 +164,7 @@ class SplitSampler(Sampler):
 
     def __init__(self, length, num_parts=1, part_index=0, even_size=False, repeat=1, shuffle=True, seed=None):
         if length < num_parts:
-            raise ValueError(f"{length} samples cannot be split into {num_parts} parts.")
+            raise BadArgument(f"{length} samples cannot be split into {num_parts} parts.")
         if even_size not in (False, True, "pad", "drop"):
             raise ValueError(f"even_size is False, True, 'pad' or 'drop', got {even_size!r}")
         self.even_size = even_size

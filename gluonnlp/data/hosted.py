@@ -6,7 +6,7 @@ import os
 
 from core.base import nearest
 
-from ..base import InvalidArgument, kept_in
+from ..base import UnknownKey, kept_in
 from ..published import dataset_file, fetch
 
 __all__ = ["Hosted"]
@@ -40,4 +40,4 @@ class Hosted:
     def _check(cls, argument: str, value, allowed) -> None:
         if value not in allowed:
             hint = nearest(value, allowed) if isinstance(value, str) else ""
-            raise InvalidArgument(f"{cls.__name__}: {argument}={value!r} is not one of {list(allowed)}.{hint}")
+            raise UnknownKey(f"{cls.__name__}: {argument}={value!r} is not one of {list(allowed)}.{hint}")

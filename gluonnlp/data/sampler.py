@@ -142,17 +142,19 @@ class FixedBucketSampler(Sampler):
         if not len(lengths):
             raise InvalidArgument("There are no samples: lengths is empty.")
         if batch_size <= 0:
-            raise ValueError(f"batch_size must be above 0, not {batch_size}.")
+            raise InvalidArgument(f"batch_size must be above 0, not {batch_size}.")
         if ratio < 0:
-            raise ValueError(f"ratio must be 0 or more, not {ratio}.")
+            raise InvalidArgument(f"ratio must be 0 or more, not {ratio}.")
         self._lengths = np.array(lengths, dtype=np.int32)
         if self._lengths.ndim > 2:
-            raise ValueError("lengths holds an integer, or a tuple of integers, for each sample.")
+            raise InvalidArgument("lengths holds an integer, or a tuple of integers, for each sample.")
         if self._lengths.min() < 1:
-            raise ValueError("Sequence lengths must all be 1 or more.")
+            raise InvalidArgument("Sequence lengths must all be 1 or more.")
         self._shuffle = shuffle
         self._num_shards = num_shards
         if bucket_keys is None:
+            if num_buckets is None or num_buckets < 1:
+                raise InvalidArgument(f"num_buckets must be 1 or more without bucket_keys, not {num_buckets}.")
             longest, shortest = self._lengths.max(axis=0).tolist(), self._lengths.min(axis=0).tolist()
             bucket_keys = (bucket_scheme or ConstWidthBucket())(longest, shortest, num_buckets)
         elif num_buckets is not None:
@@ -248,9 +250,9 @@ class SortedBucketSampler(Sampler):
         if not len(sort_keys):
             raise InvalidArgument("There is nothing to sort: sort_keys is empty.")
         if batch_size <= 0:
-            raise ValueError(f"batch_size must be above 0, not {batch_size}.")
+            raise InvalidArgument(f"batch_size must be above 0, not {batch_size}.")
         if mult < 1:
-            raise ValueError(f"mult, the batches in a window, must be 1 or more, not {mult}.")
+            raise InvalidArgument(f"mult, the batches in a window, must be 1 or more, not {mult}.")
         self._sort_keys = sort_keys
         self._batch_size = batch_size
         self._window = int(mult * batch_size)

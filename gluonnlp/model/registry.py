@@ -22,7 +22,7 @@ __all__ = ["get_model", "list_models"]
 
 # Modules with CONFIGURATIONS, name to (class, settings); VOCABULARIES, the arguments that are vocabularies, with what
 # their published names have behind the data set's (or own_vocabulary(), which is always the one); FREE, settings that
-# may change; build(name, *vocabularies, settings); DATASETS, which data set a name stands for without dataset_name and
+# may change; build(name, *vocabularies, settings); ALSO_IN, further modules that have its functions; DATASETS, which data set a name stands for without dataset_name and
 # vocabulary; PRETRAINED, whether published weights are read unless told otherwise.
 FAMILIES = (bert, elmo, gpt2, language_model, translation, xlnet)
 HEADS = ("use_pooler", "use_decoder", "use_classifier")
@@ -160,7 +160,8 @@ def builders():
     made = {}
     for family in FAMILIES:
         functions = {name: _builder(family, name) for name in family.CONFIGURATIONS}
-        vars(family).update(functions)
+        for module in (family, *getattr(family, "ALSO_IN", ())):
+            vars(module).update(functions)
         vars(family).update({f"{name}_hparams": settings for name, (_, settings) in family.CONFIGURATIONS.items()})
         made.update(functions)
     return made

@@ -9,6 +9,7 @@ from core.initializer import Uniform
 from gluon import Block, nn
 
 from ..base import InvalidArgument
+from . import transformer
 from .sequence_sampler import BeamSearchSampler, BeamSearchScorer
 from .transformer import get_transformer_encoder_decoder, transformer_en_de_hparams
 
@@ -145,6 +146,7 @@ class BeamSearchTranslator:
 
 # The networks that have names: class and settings.
 CONFIGURATIONS = {"transformer_en_de_512": (NMTModel, transformer_en_de_hparams)}
+ALSO_IN = (transformer,)  # where GluonNLP has them
 VOCABULARIES = {"src_vocab": "_src", "tgt_vocab": "_tgt"}
 FREE = {"num_units", "hidden_size", "dropout", "epsilon", "num_layers", "num_heads", "scaled"}
 

@@ -7,6 +7,7 @@ import warnings
 
 from core import nd
 
+from ..base import InvalidArgument
 from .files import local_copy
 
 __all__ = [
@@ -32,7 +33,7 @@ def grad_global_norm(parameters, max_norm=None):
         gradients = p.list_grad()
         by_device[i % len(gradients)].append(gradients[i % len(gradients)])
     if not by_device:
-        raise ValueError("There is no parameter with a gradient.")
+        raise InvalidArgument("There is no parameter with a gradient.")
     context = by_device[0][0].context
     squares = [nd.add_n(*[nd.sum(nd.square(g.astype("float32"))) for g in gs]) for gs in by_device.values()]
     norm = nd.add_n(*[s.as_in_context(context) for s in squares]).sqrt()

@@ -37,6 +37,10 @@ def test_segmentation_by_hand():
     metric.update([mx.nd.array(label)] * 2, [scores] * 2)
     assert metric.get() == pytest.approx((accuracy, overlap))
     assert segmentation.pixelAccuracy(np.array([1, 2, 3]), np.array([1, 2, 0])) == (1, 2, 2)
+    for kind in ("int64", "float32"):  # what an array gives with asnumpy(), and what lies outside of all classes
+        found = np.array([-1, 1, 1, 2, 5, 2], kind)
+        inter, union = segmentation.intersectionAndUnion(found, np.array([1, 1, 2, 2, 2, 0], kind), 2)
+        assert inter.tolist() == [1, 1] and union.tolist() == [3, 3]
 
 
 def test_joints_in_their_place():

@@ -30,6 +30,12 @@ def test_clipping_by_the_global_norm():
     np.testing.assert_allclose(ps[0].grad().asnumpy(), [1.5], rtol=1e-5)
 
 
+def test_a_norm_needs_gradients():
+    for norm in (nlp.utils.grad_global_norm, lambda none: nlp.utils.clip_grad_global_norm(none, 1)):
+        with pytest.raises(AssertionError, match="no parameter"):
+            norm([])
+
+
 def test_gradients_that_are_not_finite():
     with pytest.warns(UserWarning, match="infinite or not a number"):
         nlp.utils.clip_grad_global_norm(parameters([float("inf")]), 1)

@@ -65,11 +65,14 @@ def pixelAccuracy(imPred, imLab):
 
 
 def intersectionAndUnion(imPred, imLab, numClass):
-    """Pixels in the intersection and in the union of each of `numClass` classes; inputs as of `pixelAccuracy`."""
+    """Pixels in the intersection and in the union of each of `numClass` classes; inputs as of `pixelAccuracy`.
+
+    Maps may be of any type of number; what is no class from 1 to numClass belongs to none.
+    """
     counts = imLab > 0
     predicted, truth = imPred[counts], imLab[counts]
     inter, found, there = (
-        np.bincount(x, minlength=numClass + 1)[1 : numClass + 1] for x in (truth[predicted == truth], predicted, truth)
+        np.histogram(x, bins=numClass, range=(1, numClass))[0] for x in (truth[predicted == truth], predicted, truth)
     )
     return inter, found + there - inter
 

@@ -440,3 +440,9 @@ def test_ernie_tables(tmp_path, as_they_are):
     folder.mkdir()
     (folder / "train.tsv").write_text("label\ttext_a\n1\t好\n", encoding="utf8")
     assert list(D.BaiduErnieChnSentiCorp(root=str(tmp_path))) == [["好", "1"]]
+
+
+@pytest.mark.parametrize("name", ["WikiText2", "SST_2", "GlueCoLA", "SQuAD", "CoNLL2000", "WMT2014"])
+def test_segments_that_do_not_exist_are_looked_up_in_vain(name):
+    with pytest.raises(KeyError, match=r"\w+='nope' is not one of"):
+        nlp.data.create(name, segment="nope")

@@ -86,3 +86,18 @@ def test_windows_are_sorted():
     assert sorted(i for batch in batches for i in batch) == list(range(103))
     for batch in batches:
         assert [keys[i] for i in batch] == sorted((keys[i] for i in batch), reverse=True)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"num_buckets": 0}, {"num_buckets": None}, {"batch_size": 0}, {"ratio": -1}, {"lengths": []}, {"lengths": [0, 3]}],
+)
+def test_what_the_original_asserts_of_settings_is_asserted(settings):
+    with pytest.raises(AssertionError):
+        FixedBucketSampler(**{"lengths": [3, 4], "batch_size": 2, **settings})
+    with pytest.raises(AssertionError):
+        SortedBucketSampler([3, 4], 0)
+    with pytest.raises(AssertionError):
+        SortedBucketSampler([3, 4], 2, mult=0)
+    with pytest.raises(AssertionError):
+        SplitSampler(2, num_parts=3)

@@ -107,3 +107,9 @@ def test_names_of_upstream_modules():
     assert words is vocab and len(net.encoder.transformer_cells) == 1
     with pytest.raises(ValueError, match="no published weights"):
         bert.get_roberta_model("roberta_12_768_12", None, vocab)
+
+
+def test_builders_lie_where_the_original_has_them():
+    for module, name in (("bert", "bert_12_768_12"), ("elmo", "elmo_2x1024_128_2048cnn_1xhighway"),
+                         ("language_model", "awd_lstm_lm_600"), ("transformer", "transformer_en_de_512")):  # fmt: skip
+        assert getattr(getattr(nlp.model, module), name) is getattr(nlp.model, name)
