@@ -25,8 +25,8 @@ import torch
 
 import core as mx
 from core import kernels, random
+from scripts.benchmarks import gpu_balance, networks
 from scripts.benchmarks import kernels as benchmark
-from scripts.benchmarks import networks
 from scripts.benchmarks.kernel_case import Lab
 from scripts.benchmarks.kernel_cases import cases
 from scripts.common import environment
@@ -133,6 +133,8 @@ def correct(setting: Setting) -> Iterator[Item]:
         lab = Lab(setting.device, getattr(torch, dtype), tiny=True)
         for case in setting.some(list(cases(lab)), 3):
             yield f"kernel {case.family}: {case.name}, {dtype}", lambda c=case, d=dtype: check_case(c, d, setting)
+    for dtype, way in itertools.product(DTYPES, gpu_balance.WAYS):
+        yield f"tiles shared out, {way}, {dtype}", lambda d=dtype, w=way: check_shared(d, w, setting)
     for family, tool in itertools.product(SANITIZED, ("memcheck", "racecheck")):
         yield f"compute-sanitizer {tool} on {family}", lambda f=family, t=tool: sanitize(f, t, setting)
 
@@ -277,6 +279,22 @@ def check_case(case, dtype: str, setting: Setting) -> dict:
     inputs = case.make()
     with backend(setting, exact=True):
         return found | repeated(lambda: benchmark.tensors(case.ours(*(x.clone() for x in inputs))))
+
+
+def check_shared(dtype: str, way: str, setting: Setting) -> dict:
+    """Tiles of products shared out among all processors: against float64, and twice bit for bit."""
+    if why := gpu_balance.missing(way, setting.device):
+        return {"status": "skipped", "error": why}
+    errors = []
+    for product in setting.some(list(gpu_balance.products(dtype, way, setting.device)), 2):
+        with backend(setting, exact=True):
+            found, again = gpu_balance.run(product), gpu_balance.run(product)
+        errors.append(gpu_balance.error(found, product.truth()))
+        if not errors[-1] <= benchmark.TOLERANCE[dtype]:
+            return {"status": "wrong", "largest error": errors[-1], "error": str(product)}
+        if not torch.equal(found, again):
+            return {"status": "wrong", "error": f"another result the second time: {product}"}
+    return {"products": len(errors), "largest error": max(errors)}
 
 
 def sanitize(family: str, tool: str, setting: Setting) -> dict:

@@ -62,6 +62,8 @@ def test_every_clause_has_its_items(stages, tmp_path):
         "captured BERT with",
         "mixed with bfloat16",
         "kernel ",
+        "tiles shared out, descriptors, float32",
+        "tiles shared out, pointers, bfloat16",
     ):
         assert any(part in name for name in dry["correct"]), part
     assert sum("compute-sanitizer" in name for name in dry["correct"]) == 2 * len(stages.SANITIZED)

@@ -29,7 +29,7 @@ from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._filled import zeros
 from core.kernels.triton._kernel import INTERPRETED, jit
 from core.kernels.triton._types import in_type
-from core.kernels.triton._waiting import announce, wait_for
+from core.kernels.triton._waiting import announce, threads_of, wait_for
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.copies import contiguous, write_
 from core.kernels.triton.functions import sigmoid, tanh
@@ -156,7 +156,7 @@ def _options(kernel, how: Tiling, length: int, w: Tensor) -> dict:
     block_k, warps = _BYTES_K // w.element_size(), _warps(kernel, how.rows, how.columns)
     return {
         "EVEN_K": length % block_k == 0, "PRECISION": precision(w.dtype, w.device),
-        "THREADS": _threads(target_of(w.device).backend, warps), "BLOCK_N": how.rows,
+        "THREADS": threads_of(target_of(w.device).backend, warps), "BLOCK_N": how.rows,
         "BLOCK_H": how.columns, "BLOCK_K": block_k, "num_warps": warps,
         "num_stages": _STAGES, "launch_cooperative_grid": True,
     }  # fmt: skip
@@ -168,11 +168,6 @@ _STAGES = 3
 def _warps(kernel, rows: int, columns: int) -> int:
     """So many that none spills registers. Going forward a program has four gates of each column at once."""
     return 8 if rows * columns >= 1024 or (kernel is _lstm_steps and columns >= 32) else 4
-
-
-def _threads(backend: str, warps: int) -> int:
-    """Those of an AMD program, each of which has to wait for its stores before others are told; 0 where a barrier does."""
-    return 64 * warps if backend == "hip" else 0
 
 
 # ---------------------------------------------------------------- kernels
@@ -320,7 +315,7 @@ def _aot(kernel, kind: str, rows: int, columns: int, backend: str) -> AotCase:
     plain = {"arrived_ptr": "*i32", "steps": "i32", "batch": "i32"}
     block_k, warps = _BYTES_K // (4 if kind == "fp32" else 2), _warps(kernel, rows, columns)
     constexprs = {"EVEN_K": True, "PRECISION": "tf32x3" if kind == "fp32" else "ieee",
-                  "THREADS": _threads(backend, warps), "BLOCK_N": rows,
+                  "THREADS": threads_of(backend, warps), "BLOCK_N": rows,
                   "BLOCK_H": columns, "BLOCK_K": block_k}  # fmt: skip
     signature = {
         name: plain.get(name) or ("*fp32" if name in wide else f"*{kind}" if name.endswith("_ptr") else "i32:16")

@@ -1,14 +1,14 @@
 """Matrix products in Triton.
 
-Two kernels compute tiles of the result, in an order that keeps the operands of neighbours in the L2 cache:
+Kernels compute tiles of the result, in an order that keeps the operands of neighbours in the L2 cache:
 
 - `_gemm_tma` (Hopper and later): as many programs as processors, each of which takes tile after tile; operands come
   through TMA descriptors of three axes, so that the loads of the next tile overlap the end of this one (where no
   residual is added). A batch takes them too, if its matrices lie one behind the other.
 - `_gemm_balanced` (the same): where the last round of tiles would leave many processors idle, each program takes its
-  share of K blocks of that round and the one before, which may begin and end within a tile. What a program began and
-  another ends goes through memory in float32, and is added in one order.
+  share of K blocks of that round and the one before, which may begin and end within a tile (`_balance`).
 - `_gemm_pointers`: any strides, any alignment, any batch; one program a tile.
+- `_gemm_balanced_pointers`: tiles shared out in the same way where there are no descriptors (Ampere, AMD's).
 
 Thin results, with fewer tiles than processors, are split along K: each program writes a float32 partial product and
 `tiles.add_partials` adds them in a fixed order. Bias, residual and activation are part of whichever kernel comes last.
@@ -28,11 +28,12 @@ from core.base import MXNetError
 from core.kernels import formula as f
 from core.kernels.epilogue import check_activation
 from core.kernels.formula import Formula
+from core.kernels.triton._balance import await_others, handed_on, part_of, share_of, shares_of, with_others, within
 from core.kernels.triton._counting import blocks_of
 from core.kernels.triton._filled import zeros
 from core.kernels.triton._kernel import jit
 from core.kernels.triton._types import in_type
-from core.kernels.triton._waiting import announce, wait_for
+from core.kernels.triton._waiting import announce, threads_of
 from core.kernels.triton.aot import AotCase, tensor_core
 from core.kernels.triton.autotune import Config, choose, shape_class
 from core.kernels.triton.copies import contiguous, write_
@@ -49,7 +50,6 @@ from core.kernels.triton.tiles import (
     or_else,
     partials_of,
     precision,
-    shares_of,
     split_along,
     tile_of,
 )  # fmt: skip
@@ -134,8 +134,12 @@ POINTER_CONFIGS = {
     2: [
         _tiles(64, 64, 32, 4, 4), _tiles(128, 128, 32, 8, 4), _tiles(128, 128, 64, 8, 3), _tiles(128, 64, 64, 4, 3),
         _tiles(64, 128, 64, 4, 3), _tiles(16, 128, 64, 4, 4), _tiles(16, 32, 128, 2, 4),
+        *(_tiles(*tile, BALANCED=True) for tile in ((128, 128, 32, 8, 4), (128, 128, 64, 8, 3))),
     ],
-    4: [_tiles(64, 64, 32, 8, 3), _tiles(128, 64, 32, 8, 3), _tiles(16, 64, 64, 4, 3)],
+    4: [
+        _tiles(64, 64, 32, 8, 3), _tiles(128, 64, 32, 8, 3), _tiles(16, 64, 64, 4, 3),
+        _tiles(128, 64, 32, 8, 3, BALANCED=True),
+    ],
     8: [_tiles(32, 32, 16, 4, 2), _tiles(64, 64, 16, 8, 2)],
 }  # fmt: skip
 # Where rows are not 16-byte aligned, elements come one at a time through registers.
@@ -227,11 +231,10 @@ def _launch_tma(config: Config, a, b, out, bias, residual, activation) -> None:
     end = bias, residual, activation
     shares = shares_of(tiles, triton.cdiv(k, block_k), processors) if balanced else None
     if shares is not None:
-        begun = torch.empty((processors, block_m, block_n), dtype=torch.float32, device=a.device)
-        left = zeros((processors,), torch.int32, a.device)
         _gemm_balanced[(processors,)](
-            *operands, begun, left, *sizes, *shares, **ends(*end), **options, launch_cooperative_grid=True
-        )
+            *operands, *handed_on(config, processors, out), *sizes, *shares,
+            **ends(*end), **options, launch_cooperative_grid=True,
+        )  # fmt: skip
         return
     splits, k_each = split_along(k, block_k, tiles, processors)
     partials = partials_of(splits, out)
@@ -246,15 +249,26 @@ def _launch_tma(config: Config, a, b, out, bias, residual, activation) -> None:
 def _launch_pointers(config: Config, a, b, out, bias, residual, activation) -> None:
     (batch, m, n), k = out.shape, a.shape[2]
     tiles = batch * triton.cdiv(m, config["BLOCK_M"]) * triton.cdiv(n, config["BLOCK_N"])
-    splits, k_each = split_along(k, config["BLOCK_K"], tiles, target_of(a.device).processors)
-    partials = partials_of(splits, out)
+    target = target_of(a.device)
     end = bias, residual, activation
+    strides = _batch_stride(a), a.stride(1), a.stride(2), _batch_stride(b), b.stride(1), b.stride(2)
+    operands = a, b, or_else(bias, out), or_else(residual, out)
+    options = config.launch_options()
+    balanced = options.pop("BALANCED", False)
+    options |= {"EVEN_K": k % config["BLOCK_K"] == 0, "PRECISION": precision(a.dtype, a.device)}
+    shares = shares_of(tiles, triton.cdiv(k, config["BLOCK_K"]), target.processors) if balanced else None
+    if shares is not None:
+        _gemm_balanced_pointers[(target.processors,)](
+            *operands, out, *handed_on(config, target.processors, out), m, n, k, *strides, batch, *shares,
+            **ends(*end), **options, THREADS=threads_of(target.backend, config.num_warps), launch_cooperative_grid=True,
+        )  # fmt: skip
+        return
+    splits, k_each = split_along(k, config["BLOCK_K"], tiles, target.processors)
+    partials = partials_of(splits, out)
     last = ends(*(end if splits == 1 else (None, None, None)))
     _gemm_pointers[(tiles * splits,)](
-        a, b, or_else(bias, out), or_else(residual, out), out if partials is None else partials, m, n, k,
-        _batch_stride(a), a.stride(1), a.stride(2), _batch_stride(b), b.stride(1), b.stride(2), batch, splits, k_each,
-        EVEN_K=k % config["BLOCK_K"] == 0, **last, ACCUMULATOR=in_triton(accumulator(a.dtype)),
-        PRECISION=precision(a.dtype, a.device), **config.launch_options(),
+        *operands, or_else(partials, out), m, n, k, *strides, batch, splits, k_each,
+        **last, ACCUMULATOR=in_triton(accumulator(a.dtype)), **options,
     )  # fmt: skip
     if splits > 1:
         add_partials(partials, out, *end)
@@ -331,21 +345,11 @@ def _gemm_balanced(
     HAS_BIAS: tl.constexpr, HAS_RESIDUAL: tl.constexpr, ACTIVATION: tl.constexpr, PRECISION: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """A program makes `whole` tiles, then `each` blocks of K of the others, from its last tile to its first.
-
-    So it begins with what the next program waits for, and ends with what it waits for itself.
-    """
-    program, programs = tl.program_id(0), tl.num_programs(0)
+    """A program makes `whole` tiles, then `each` blocks of K of the others."""
     tiles, steps = blocks_of(m, BLOCK_M) * blocks_of(n, BLOCK_N), blocks_of(k, BLOCK_K)
-    every = (tiles * batches - whole * programs) * steps
-    first = tl.minimum(program * each, every)
-    last = tl.minimum(first + each, every)
+    first, last = share_of(tiles * batches, steps, whole, each)
     for item in range(whole + tl.cdiv(last, steps) - first // steps):
-        shared = item >= whole
-        other = tl.cdiv(last, steps) - 1 - (item - whole)
-        tile = tl.where(shared, whole * programs + other, item * programs + program)
-        start = tl.where(shared, tl.maximum(first - other * steps, 0), 0)
-        stop = tl.where(shared, tl.minimum(last - other * steps, steps), steps)
+        tile, start, stop = part_of(item, first, last, steps, whole)
         batch = tile // tiles
         row, column = tile_of(tile % tiles, m, n, BLOCK_M, BLOCK_N, GROUP)
         row, column = row * BLOCK_M, column * BLOCK_N
@@ -353,11 +357,8 @@ def _gemm_balanced(
             a, b, batch % a_batches, batch % b_batches, row, column, start * BLOCK_K, tl.minimum(stop * BLOCK_K, k),
             TRANSPOSED_A, TRANSPOSED_B, PRECISION, BLOCK_M, BLOCK_N, BLOCK_K,
         )  # fmt: skip
-        leaves = stop < steps
-        others = tl.where(leaves, 0, tl.cdiv(start, each))
-        for back in range(1, others + 1):
-            wait_for(left + program - back, 1, THREADS=0)
-        mine = begun + program.to(tl.int64) * (BLOCK_M * BLOCK_N)
+        leaves, others = await_others(start, stop, steps, each, left, THREADS=0)
+        mine = begun + tl.program_id(0).to(tl.int64) * (BLOCK_M * BLOCK_N)
         if BLOCK_N >= 128:
             one, two = _halves(sums)
             _hand_on(
@@ -374,7 +375,7 @@ def _gemm_balanced(
                 batch, row, column, out, residual, bias, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION,
             )  # fmt: skip
         if leaves:
-            announce(left + program, THREADS=0)
+            announce(left + tl.program_id(0), THREADS=0)
 
 
 @jit
@@ -404,14 +405,11 @@ def _hand_on(
     batch, row, column, out, residual, bias, n,
     HAS_BIAS: tl.constexpr, HAS_RESIDUAL: tl.constexpr, ACTIVATION: tl.constexpr,
 ):  # fmt: skip
-    """Leaves the sums in memory that is this program's, or adds those of others, the nearest first, and finishes them."""
-    within = tl.arange(0, sums.shape[0])[:, None] * sums.shape[1] + tl.arange(0, sums.shape[1])[None, :]
+    """Leaves the sums in memory that is this program's, or adds those of others and finishes them."""
     if leaves:
-        tl.store(mine + within, sums)
+        tl.store(mine + within(sums), sums)
     else:
-        for _ in range(others):
-            mine -= SIZE
-            sums += tl.load(mine + within)
+        sums = with_others(sums, others, mine, SIZE)
         _finish(sums, batch, row, column, out, residual, bias, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION)
 
 
@@ -448,12 +446,56 @@ def _gemm_pointers(
     item = tl.program_id(0)
     row, column = tile_of(item % tiles, m, n, BLOCK_M, BLOCK_N, GROUP)
     batch, split = (item // tiles) % batches, item // (tiles * batches)
-    rows, columns = row * BLOCK_M + tl.arange(0, BLOCK_M), column * BLOCK_N + tl.arange(0, BLOCK_N)
-    inner = tl.arange(0, BLOCK_K)
     start = split.to(tl.int64) * k_each
     length = tl.minimum(k - start, k_each).to(k_each.dtype)
-    a += batch.to(tl.int64) * a_batch + start * a_column
-    b += batch.to(tl.int64) * b_batch + start * b_row
+    sums = _sums_at(
+        a + batch.to(tl.int64) * a_batch + start * a_column, b + batch.to(tl.int64) * b_batch + start * b_row,
+        row, column, m, n, length, a_row, a_column, b_row, b_column,
+        EVEN_K, ACCUMULATOR, PRECISION, BLOCK_M, BLOCK_N, BLOCK_K,
+    )  # fmt: skip
+    matrix = split * batches + batch
+    _finish_at(sums, matrix, row, column, out, residual, bias, m, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION)
+
+
+@jit
+def _gemm_balanced_pointers(
+    a, b, bias, residual, out, begun, left, m, n, k,
+    a_batch, a_row, a_column, b_batch, b_row, b_column, batches, whole, each,
+    EVEN_K: tl.constexpr, HAS_BIAS: tl.constexpr, HAS_RESIDUAL: tl.constexpr, ACTIVATION: tl.constexpr,
+    PRECISION: tl.constexpr, THREADS: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """Shares tiles out as `_gemm_balanced` does."""
+    tiles, steps = blocks_of(m, BLOCK_M) * blocks_of(n, BLOCK_N), blocks_of(k, BLOCK_K)
+    first, last = share_of(tiles * batches, steps, whole, each)
+    for item in range(whole + tl.cdiv(last, steps) - first // steps):
+        tile, start, stop = part_of(item, first, last, steps, whole)
+        row, column = tile_of(tile % tiles, m, n, BLOCK_M, BLOCK_N, GROUP)
+        batch, at = (tile // tiles).to(tl.int64), start.to(tl.int64) * BLOCK_K
+        sums = _sums_at(
+            a + batch * a_batch + at * a_column, b + batch * b_batch + at * b_row,
+            row, column, m, n, tl.minimum(stop * BLOCK_K, k) - start * BLOCK_K, a_row, a_column, b_row, b_column,
+            EVEN_K, tl.float32, PRECISION, BLOCK_M, BLOCK_N, BLOCK_K,
+        )  # fmt: skip
+        leaves, others = await_others(start, stop, steps, each, left, THREADS)
+        mine = begun + tl.program_id(0).to(tl.int64) * (BLOCK_M * BLOCK_N)
+        if leaves:
+            tl.store(mine + within(sums), sums)
+            announce(left + tl.program_id(0), THREADS)
+        else:
+            sums = with_others(sums, others, mine, BLOCK_M * BLOCK_N)
+            _finish_at(sums, batch, row, column, out, residual, bias, m, n, HAS_BIAS, HAS_RESIDUAL, ACTIVATION)
+
+
+@jit
+def _sums_at(
+    a, b, row, column, m, n, length, a_row, a_column, b_row, b_column,
+    EVEN_K: tl.constexpr, ACCUMULATOR: tl.constexpr, PRECISION: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """What K from where the pointers are on, so many elements of it, adds to a tile."""
+    rows, columns = row * BLOCK_M + tl.arange(0, BLOCK_M), column * BLOCK_N + tl.arange(0, BLOCK_N)
+    inner = tl.arange(0, BLOCK_K)
     a_places = a + rows[:, None].to(tl.int64) * a_row + inner[None, :].to(tl.int64) * a_column
     b_places = b + inner[:, None].to(tl.int64) * b_row + columns[None, :].to(tl.int64) * b_column
     sums = tl.zeros((BLOCK_M, BLOCK_N), ACCUMULATOR)
@@ -466,12 +508,22 @@ def _gemm_pointers(
         sums = multiply_add(x, y, sums, PRECISION)
         a_places += tl.cast(a_column, tl.int64) * BLOCK_K
         b_places += tl.cast(b_row, tl.int64) * BLOCK_K
+    return sums
+
+
+@jit
+def _finish_at(
+    sums, matrix, row, column, out, residual, bias, m, n,
+    HAS_BIAS: tl.constexpr, HAS_RESIDUAL: tl.constexpr, ACTIVATION: tl.constexpr,
+):  # fmt: skip
+    rows = row * sums.shape[0] + tl.arange(0, sums.shape[0])
+    columns = column * sums.shape[1] + tl.arange(0, sums.shape[1])
     if HAS_BIAS:
-        sums += tl.load(bias + columns, mask=columns < n, other=0).to(ACCUMULATOR)[None, :]
-    positions = ((split * batches + batch).to(tl.int64) * m + rows[:, None]) * n + columns[None, :]
+        sums += tl.load(bias + columns, mask=columns < n, other=0).to(sums.dtype)[None, :]
+    positions = (matrix.to(tl.int64) * m + rows[:, None]) * n + columns[None, :]
     mask = (rows[:, None] < m) & (columns[None, :] < n)
     if HAS_RESIDUAL:
-        sums += tl.load(residual + positions, mask=mask, other=0).to(ACCUMULATOR)
+        sums += tl.load(residual + positions, mask=mask, other=0).to(sums.dtype)
     tl.store(out + positions, activate(sums, ACTIVATION).to(out.dtype.element_ty), mask=mask)
 
 
@@ -515,20 +567,38 @@ def _aot_tma(
     return AotCase(kernel, signature, constexprs, config.num_warps, config.num_stages, demanded, "tma", since=90)
 
 
-def _aot_pointers(kind: str, config: Config, last=_PLAIN, aligned: bool = True) -> AotCase:
+def _aot_pointers(kind: str, config: Config, last=_PLAIN, aligned: bool = True, backend: str | None = None) -> AotCase:
     strides = {"a_batch": "i64:16", "a_row": "i32:16", "b_batch": "i64:16", "b_column": "i32:16"}
     signature = {name: f"*{kind}" for name in ("a", "b", "bias", "residual", "out")}
-    signature |= {**_SIZES, **strides, "batches": "i32", "splits": "i32", "k_each": "i32:16"}
+    signature |= {**_SIZES, **strides, "batches": "i32"}
+    constexprs = {
+        "a_column": 1, "b_row": 1, "EVEN_K": aligned, **last, "PRECISION": "tf32x3" if kind == "fp32" else "ieee",
+        **config.constexprs,
+    }  # fmt: skip
+    if constexprs.pop("BALANCED", False):
+        kernel = _gemm_balanced_pointers
+        signature |= {"begun": "*fp32", "left": "*i32", "whole": "i32", "each": "i32"}
+        constexprs["THREADS"] = threads_of(backend, config.num_warps)
+    else:
+        kernel = _gemm_pointers
+        signature |= {"splits": "i32", "k_each": "i32:16"}
+        constexprs["ACCUMULATOR"] = {"fp64": tl.float64, "i32": tl.int64}.get(kind, tl.float32)
     if not aligned:
         signature = {name: given.partition(":")[0] for name, given in signature.items()}
-    constexprs = {
-        "a_column": 1, "b_row": 1, "EVEN_K": aligned, **last,
-        "ACCUMULATOR": {"fp64": tl.float64, "i32": tl.int64}.get(kind, tl.float32),
-        "PRECISION": "tf32x3" if kind == "fp32" else "ieee", **config.constexprs,
-    }  # fmt: skip
     demanded = None if kind == "i32" else tensor_core(config["BLOCK_M"], config.num_warps, kind)
     copies = "cp.async" if aligned and demanded else None
-    return AotCase(_gemm_pointers, signature, constexprs, config.num_warps, config.num_stages, demanded, copies)
+    return AotCase(
+        kernel, signature, constexprs, config.num_warps, config.num_stages, demanded, copies, backend=backend
+    )
+
+
+def _pointer_cases(kind: str, configs: list[Config], last=_PLAIN) -> list[AotCase]:
+    """Programs that wait for one another do so in the backend's way."""
+    return [
+        _aot_pointers(kind, config, last, backend=backend)
+        for config in configs
+        for backend in (("cuda", "hip") if config.constexprs.get("BALANCED") else (None,))
+    ]
 
 
 AOT = [
@@ -538,8 +608,8 @@ AOT = [
     *(_aot_tma("fp32", config, transposed) for transposed in (_FORWARD, *_GRADIENTS) for config in TMA_CONFIGS[4]),
     *(_aot_tma("fp16", config, batched=True) for config in TMA_CONFIGS[2]),
     *(_aot_tma("fp32", config, batched=True) for config in TMA_CONFIGS[4]),
-    *(_aot_pointers("fp16", config, _FUSED) for config in POINTER_CONFIGS[2]),
-    *(_aot_pointers("fp32", config) for config in POINTER_CONFIGS[4]),
+    *_pointer_cases("fp16", POINTER_CONFIGS[2], _FUSED),
+    *_pointer_cases("fp32", POINTER_CONFIGS[4]),
     *(_aot_pointers("fp64", config) for config in POINTER_CONFIGS[8]),
     *(_aot_pointers("i32", config) for config in INTEGER_CONFIGS),
     *(_aot_pointers("fp16", config, _FUSED, aligned=False) for config in ODD_CONFIGS[2]),

@@ -66,21 +66,9 @@ def or_else(t: Tensor | None, stand_in: Tensor) -> Tensor:
 def split_along(k: int, block_k: int, tiles: int, processors: int) -> tuple[int, int]:
     """Into how many parts K is cut so that `tiles` results keep all processors busy, and the length of a part."""
     steps = triton.cdiv(k, block_k)
-    splits = max(1, min(processors // tiles, steps // _MINIMAL_STEPS))
+    splits = max(1, min(processors // tiles, steps // MINIMAL_STEPS))
     each = triton.cdiv(max(steps, 1), splits)
     return triton.cdiv(max(steps, 1), each), each * block_k
-
-
-def shares_of(tiles: int, steps: int, processors: int) -> tuple[int, int] | None:
-    """How tiles of `steps` blocks of K are shared out for all processors to end together: how many whole tiles each
-    makes, and how many blocks after that. None where tiles in rounds are as fast, or sums are split as `split_along` says.
-    """
-    whole = max(tiles // processors - 1, 0)
-    each = triton.cdiv((tiles - whole * processors) * steps, processors)
-    in_rounds = triton.cdiv(tiles, processors) * steps
-    if 2 * tiles <= processors or each < _MINIMAL_STEPS or whole * steps + each + _HANDED_ON > in_rounds:
-        return None
-    return whole, each
 
 
 def partials_of(splits: int, out: Tensor) -> Tensor | None:
@@ -110,10 +98,7 @@ def add_partials(partials: Tensor, out: Tensor, bias=None, residual=None, activa
 
 
 _ADD_BLOCK = 1024
-_MINIMAL_STEPS = 8  # blocks of a split: fewer would spend their time on filling the pipeline
-# Blocks that are read in the time in which the sums of a tile are written and read: 128 x 128 of them in float32 are
-# twice 64 kB, a block of K reads 32.
-_HANDED_ON = 4
+MINIMAL_STEPS = 8  # blocks of a split: fewer would spend their time on filling the pipeline
 # The interpreter's tl.dot multiplies the bit patterns of bfloat16.
 _WIDEN = tl.constexpr(INTERPRETED)
 

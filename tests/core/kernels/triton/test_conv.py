@@ -50,7 +50,7 @@ def fifty_processors(device):
 @pytest.mark.parametrize("case", ONE_OF_A_KIND)
 def test_split_sums(case, device, monkeypatch):
     monkeypatch.setattr(family, "target_of", fifty_processors)
-    monkeypatch.setattr(tiles, "_MINIMAL_STEPS", 1)
+    monkeypatch.setattr(tiles, "MINIMAL_STEPS", 1)
     check(CASES[case], torch.float32, device)
 
 
@@ -59,7 +59,7 @@ def test_split_sums(case, device, monkeypatch):
 def test_epilogue(case, split, device, monkeypatch):
     if split:
         monkeypatch.setattr(family, "target_of", fifty_processors)
-        monkeypatch.setattr(tiles, "_MINIMAL_STEPS", 1)
+        monkeypatch.setattr(tiles, "MINIMAL_STEPS", 1)
     x_shape, w_shape, *how = CASES[case]
     x, w, b = tensors(torch.float32, device, x_shape, w_shape, (w_shape[0],))
     plain = naive.conv(exact(x), exact(w), exact(b), *how)
@@ -135,7 +135,7 @@ def test_statistics_of_a_large_mean_lose_no_digits(stages, device, monkeypatch):
 
 def test_statistics_of_split_sums(device, monkeypatch):
     monkeypatch.setattr(family, "target_of", fifty_processors)
-    monkeypatch.setattr(tiles, "_MINIMAL_STEPS", 1)
+    monkeypatch.setattr(tiles, "MINIMAL_STEPS", 1)
     x_shape, w_shape, *how = CASES["whole blocks of channels"]
     x, w = tensors(torch.float32, device, x_shape, w_shape)
     y, *found = family.conv_batch_norm(x, w, None, None, None, *how, 1e-3)

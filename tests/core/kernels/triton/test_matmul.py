@@ -1,6 +1,7 @@
 """Matrix products of the Triton backend against float64 NumPy."""
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -146,14 +147,15 @@ def test_one_matrix_for_a_batch_is_read_as_one(device):
 SHARED = [(101, 16, 248), (48, 16, 264), (179, 16, 256), (48, 136, 248)]
 
 
-@pytest.fixture(params=[16, 128])
+@pytest.fixture(params=[("cuda:90", 16), ("cuda:90", 128), ("cuda:80", 16)], ids=str)
 def balanced(request, monkeypatch):
-    """Products are shared out among five processors; counts them."""
-    five = dataclasses.replace(TARGETS["cuda:90"], processors=5)
-    config = family._tiles(16, request.param, 16, 4, 2, BALANCED=True)
+    """Products are shared out among five processors, with descriptors or without; counts them."""
+    name, columns = request.param
+    five = dataclasses.replace(TARGETS[name], processors=5)
+    config = family._tiles(16, columns, 16, 4, 2, BALANCED=True)
     monkeypatch.setattr(family, "target_of", lambda device: five)
-    for size in (2, 4):
-        monkeypatch.setitem(family.TMA_CONFIGS, size, [config])
+    for size, table in itertools.product((2, 4), (family.TMA_CONFIGS, family.POINTER_CONFIGS, family.ODD_CONFIGS)):
+        monkeypatch.setitem(table, size, [config])
     found, shares_of = [], family.shares_of
     monkeypatch.setattr(family, "shares_of", lambda *sizes: found.append(shares_of(*sizes)) or found[-1])
     return found
@@ -197,26 +199,8 @@ def test_programs_that_share_a_tile_wait(m, n, k, balanced, monkeypatch):
     """Each in a thread; what is read before another one wrote it is NaN here."""
     a, b = tensor((m, k), torch.float32, "cpu"), tensor((k, n), torch.float32, "cpu")
     expected = family.matmul(a, b)
-    run_side_by_side(monkeypatch, family._gemm_balanced)
+    run_side_by_side(monkeypatch, family._gemm_balanced, family._gemm_balanced_pointers)
     assert torch.equal(family.matmul(a, b), expected)
-
-
-def test_when_tiles_are_shared_out():
-    """Never slower than in rounds, by blocks of K: what is handed on counts as four."""
-    assert tiles.shares_of(192, 12, 132) == (0, 18)  # BERT's projection on 132 processors: 18 blocks, not 24
-    assert tiles.shares_of(300, 48, 132) == (1, 62)  # 110, not 144
-    assert tiles.shares_of(264, 48, 132) is None  # two full rounds
-    assert tiles.shares_of(260, 48, 132) is None  # almost
-    assert tiles.shares_of(66, 48, 132) is None  # few tiles are split along K
-    assert tiles.shares_of(192, 4, 132) is None  # shares so short would fill no pipeline
-    for count in range(1, 700):
-        for steps in (1, 2, 3, 9, 17, 64):
-            shares = tiles.shares_of(count, steps, 108)
-            if shares is not None:
-                whole, each = shares
-                assert tiles.split_along(64 * steps, 64, count, 108)[0] == 1
-                assert whole * steps + each < -(-count // 108) * steps
-                assert 108 * (whole * steps + each) >= count * steps
 
 
 def test_strides(device):
