@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import torch
@@ -212,18 +213,20 @@ DESCRIBED_CONFIGS = GATHER_CONFIGS | {
 }  # fmt: skip
 FLAT_CONFIGS = {
     2: [_tiles(64, 32, 16, 4, 3), _tiles(64, 64, 32, 8, 3), _tiles(64, 16, 16, 4, 3)],
-    4: [_tiles(32, 32, 16, 4, 3), _tiles(64, 64, 16, 8, 3), _tiles(64, 16, 16, 4, 3)],
+    4: [_tiles(32, 32, 16, 4, 3), _tiles(64, 64, 16, 8, 2), _tiles(64, 16, 16, 4, 3)],
     8: [_tiles(32, 32, 16, 4, 2)],
 }
 WEIGHT_CONFIGS = {
     2: [
-        _tiles(64, 64, 32, 4, 3), _tiles(128, 128, 32, 8, 3), _tiles(128, 64, 64, 8, 3), _tiles(64, 128, 64, 8, 3),
+        _tiles(64, 64, 32, 4, 3), _tiles(128, 128, 64, 8, 3), _tiles(128, 64, 64, 8, 3), _tiles(64, 128, 64, 8, 3),
         _tiles(32, 64, 64, 4, 3), _tiles(16, 32, 64, 4, 3),
     ],
     4: [_tiles(32, 32, 32, 4, 3), _tiles(64, 64, 32, 8, 3)],
     8: [_tiles(32, 32, 16, 4, 2)],
 }  # fmt: skip
 INTEGER_CONFIGS = [_tiles(16, 16, 16, 4, 2)]
+_SPILL_WITH_PHASES = (128, 32), (64, 128)  # on sm_80 or sm_100, with Triton 3.6 or 3.9
+
 # ---------------------------------------------------------------- launchers
 
 
@@ -272,7 +275,7 @@ def _launch_gather(
             add_partials(partials, target, bias, residual, activation)
         return parts
 
-    table = _configs(DESCRIBED_CONFIGS if described else GATHER_CONFIGS, target.dtype)
+    table = _gather_configs(_configs(DESCRIBED_CONFIGS if described else GATHER_CONFIGS, target.dtype), phases)
     configs = [config for config in table if read % config["BLOCK_K"] == 0]
     which = len(configs), how.groups, *shape_class(rows, made, read)
     key = (target.dtype, backward, described, moments, *how.constexprs().values(), *which)
@@ -312,6 +315,14 @@ def _launch_weight(dw: Tensor, dy: Tensor, x: Tensor, how: Geometry) -> None:
 
 def _configs(table: dict[int, list[Config]], dtype: torch.dtype) -> list[Config]:
     return table[dtype.itemsize] if dtype.is_floating_point else INTEGER_CONFIGS
+
+
+def _gather_configs(configs: list[Config], phases: tuple[int, ...]) -> list[Config]:
+    """Those of a gradient with strides that spill no registers: larger tiles by 8 warps, some not at all."""
+    if math.prod(phases) == 1:
+        return configs
+    fit = [c for c in configs if (c["BLOCK_M"], c["BLOCK_N"]) not in _SPILL_WITH_PHASES]
+    return [dataclasses.replace(c, num_warps=8) if c["BLOCK_M"] * c["BLOCK_N"] >= 4096 else c for c in fit]
 
 
 def _weight_configs(configs: list[Config], channels: int) -> list[Config]:
@@ -542,21 +553,26 @@ def _aot_numbers(kind: str) -> dict:
     return {"ACCUMULATOR": sums, "PRECISION": "tf32x3" if kind == "fp32" else "ieee"}
 
 
+def _phased(configs: list[Config]) -> list[Config]:
+    return _gather_configs(configs, _STRIDED["STRIDE"])
+
+
 AOT = [
     *(_aot_gather("fp16", config, LAYER, described=True) for config in DESCRIBED_CONFIGS[2]),
-    *(_aot_gather("fp16", config, _STRIDED, True, described=True) for config in DESCRIBED_CONFIGS[2]),
+    *(_aot_gather("fp16", config, _STRIDED, True, described=True) for config in _phased(DESCRIBED_CONFIGS[2])),
     *(_aot_gather("fp32", config, LAYER, described=True) for config in DESCRIBED_CONFIGS[4]),
-    *(_aot_gather("fp32", config, _STRIDED, True, described=True) for config in DESCRIBED_CONFIGS[4]),
+    *(_aot_gather("fp32", config, _STRIDED, True, described=True) for config in _phased(DESCRIBED_CONFIGS[4])),
     *(_aot_gather("bf16", config, LAYER, described=True, moments=True) for config in DESCRIBED_CONFIGS[2]),
     *(_aot_gather("fp32", config, LAYER, described=True, moments=True) for config in DESCRIBED_CONFIGS[4]),
     *(_aot_gather("bf16", config, LAYER, moments=True) for config in GATHER_CONFIGS[2]),
     _aot_gather("bf16", FLAT_CONFIGS[2][0], _STRIDED, uniform=False, moments=True),
     *(_aot_gather("fp16", config, LAYER) for config in GATHER_CONFIGS[2]),
-    *(_aot_gather("fp16", config, layer, backward=True) for layer in (LAYER, _STRIDED) for config in GATHER_CONFIGS[2]),
+    *(_aot_gather("fp16", config, LAYER, backward=True) for config in GATHER_CONFIGS[2]),
+    *(_aot_gather("fp16", config, _STRIDED, backward=True) for config in _phased(GATHER_CONFIGS[2])),
     *(_aot_gather("fp16", config, _STRIDED, uniform=False) for config in FLAT_CONFIGS[2]),
     *(_aot_gather("fp16", config, _STRIDED, backward=True, uniform=False) for config in FLAT_CONFIGS[2]),
     *(_aot_gather("fp32", config, LAYER) for config in GATHER_CONFIGS[4]),
-    *(_aot_gather("fp32", config, _STRIDED, backward=True) for config in GATHER_CONFIGS[4]),
+    *(_aot_gather("fp32", config, _STRIDED, backward=True) for config in _phased(GATHER_CONFIGS[4])),
     *(_aot_gather("fp32", config, _STRIDED, backward=True, uniform=False) for config in FLAT_CONFIGS[4]),
     _aot_gather("fp64", FLAT_CONFIGS[8][0], LAYER, uniform=False),
     _aot_gather("i32", INTEGER_CONFIGS[0], LAYER, uniform=False),
