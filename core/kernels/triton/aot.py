@@ -131,12 +131,13 @@ def compile_case(case: AotCase, target: Target) -> Resources:
 def _of_amd(compiled) -> Resources:
     """What a kernel for one of AMD's takes, by the figures at the end of its assembly.
 
-    Scalar registers are spilled to vector registers; those go to memory, 4 bytes each.
+    Registers are those of both kinds, which share one file (CDNA 2 and 3). Scalar registers are spilled to vector
+    registers; those go to memory, 4 bytes each.
     """
     assembly = compiled.asm["amdgcn"]
     found = {name: int(value) for name, value in re.findall(r"^ +(?:- )?\.(\w+): +(\d+)$", assembly, re.MULTILINE)}
     return Resources(
-        registers=found["vgpr_count"] + found.get("agpr_count", 0),
+        registers=found["vgpr_count"],
         spills=4 * found["vgpr_spill_count"],
         local=found["private_segment_fixed_size"],
         shared=compiled.metadata.shared,
