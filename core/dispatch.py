@@ -96,15 +96,16 @@ _FUNCTIONS: dict[tuple[Operator, type | None], Callable[..., Any]] = {}
 
 
 def infix(
-    method: str, array_op: Operator, scalar_op: Operator, other: Callable[..., Any], kind: type | None = None
+    method: str, array_op: Operator | None, scalar_op: Operator, other: Callable[..., Any], kind: type | None = None
 ) -> Callable[..., Any]:
-    """The method `__add__`, ... of arrays: for an array of the same class or a Python number; `other` does the rest.
+    """The method `__add__`, ... of arrays: for an array of the same class or a Python number; `other` does the rest,
+    all but numbers where there is no `array_op`, as for `__radd__`.
 
     kind: given for a function of two values instead, the first an array of that class, which `other` does not see.
     """
     operand = "_NUMBERS[_type][other]" if takes_tensor(scalar_op.formula) else "other"
     number = _fast_path(scalar_op, ["self"], "like", "_scalar_op", kernel="_scalar_op.forward", number=operand)
-    array = _fast_path(array_op, ["self", "other"], "like", "_array_op", kernel="_array_op.forward")
+    array = _fast_path(array_op, ["self", "other"], "like", "_array_op", kernel="_array_op.forward") if array_op else []
     lines = [
         f"def {method}({'self, other' if kind is None else 'lhs, rhs'}):",
         *(
@@ -115,13 +116,13 @@ def infix(
         "    out, kind, like = None, type(other), type(self)",
         "    if kind is float or kind is int:",
         *(f"    {line}" for line in number),
-        "    elif kind is like:",
+        *(["    elif kind is like:"] if array_op else []),
         *(f"    {line}" for line in array),
         "    return _other(self, other)",
     ]
-    names = {"_array_op": array_op, "_scalar_op": scalar_op, "_other": other, "_kind": kind}
-    tables = {"_array_op_on_cpu": array_op.on_cpu, "_scalar_op_on_cpu": scalar_op.on_cpu}
-    return _compiled(method, lines, array_op, scalar_op, **names, **tables)
+    ops = {"_array_op": array_op, "_scalar_op": scalar_op} if array_op else {"_scalar_op": scalar_op}
+    tables = {f"{name}_on_cpu": op.on_cpu for name, op in ops.items()}
+    return _compiled(method, lines, *ops.values(), _other=other, _kind=kind, **ops, **tables)
 
 
 def _generate(op: Operator, kind: type | None, public: bool) -> Callable[..., Any]:

@@ -53,4 +53,5 @@ def takes_tensor(formula: Formula | None) -> bool:
     """Whether a formula of a tensor and a number is the same if the number is a tensor: one step of arithmetic."""
     if formula is None or formula.root.op not in ("add", "sub", "mul", "div"):
         return False
-    return [a.op for a in formula.root.args if isinstance(a, Expr)] == ["input", "attr"]
+    operands = [a.op for a in formula.root.args if isinstance(a, Expr)]
+    return operands == ["input", "attr"] or (formula.root.op == "sub" and operands == ["attr", "input"])

@@ -565,7 +565,7 @@ def _install_infix(cls: type, table: dict) -> None:
                 writes.write(self, result)
                 return self
 
-            setattr(cls, f"__r{method}__", reflected)
+            setattr(cls, f"__r{method}__", dispatch.infix(f"__r{method}__", None, reverse_op, reflected))
             if method != "pow":  # MXNet's arrays leave x **= y to Python, which makes a new one
                 setattr(cls, f"__i{method}__", in_place)
 

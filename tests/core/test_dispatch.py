@@ -20,6 +20,8 @@ LIMITS = {
     "relu": (nd.relu, 1, 3),
     "x + x": (lambda x: x + x, 1, 3),
     "x * 2": (lambda x: x * 2.0, 1, 3),
+    "1.5 - x": (lambda x: 1.5 - x, 2, 4),
+    "2 / x": (lambda x: 2.0 / x, 3, 5),
     "-x": (lambda x: -x, 2, 4),
     "maximum": (lambda x: nd.maximum(x, x), 1, 3),
     "Activation": (lambda x: nd.Activation(x, act_type="tanh"), 2, 4),
