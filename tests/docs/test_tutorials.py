@@ -1,11 +1,12 @@
 """Tutorials are programs: each runs in a process of its own, in an empty folder, without network."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support import forked
 
 ROOT = Path(__file__).parents[2]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.py"))
@@ -21,14 +22,7 @@ def test_tutorial_runs(path, tmp_path):
     pytest.importorskip("matplotlib")
     pytest.importorskip("sklearn")
     settings = {"PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg", "MXNET_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, str(path)],
-        cwd=tmp_path,
-        env=os.environ | settings,
-        capture_output=True,
-        text=True,
-        timeout=500,
-    )
+    done = forked.run([sys.executable, path], cwd=tmp_path, env=os.environ | settings, timeout=500)
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
 
 

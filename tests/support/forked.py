@@ -155,6 +155,8 @@ def begin(argv: list[str], cwd: str, env: dict[str, str]) -> None:
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
+    given = env.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[1:1] = [folder for folder in given if folder and folder not in sys.path[1:]]
     random.seed()
     np.random.seed()
     if argv[0] == "-m":

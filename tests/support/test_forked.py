@@ -10,7 +10,7 @@ import pytest
 from tests.support import forked
 
 PROGRAM = """
-import json, os, sys
+import borrowed, json, os, sys
 facts = [__name__, sys.argv, os.getcwd(), os.environ.get("GIVEN"), sys.path[0], sys.modules["__main__"].__file__]
 print(json.dumps(facts))
 sys.exit(sys.stdin.read() + "said")
@@ -25,7 +25,9 @@ def script(tmp_path):
 
 @pytest.mark.parametrize("module", [False, True])
 def test_a_program_sees_what_it_is_given(module, script):
-    facts = {"cwd": script.parent, "env": {**os.environ, "GIVEN": "there"}}
+    (script.parent / "lent").mkdir()
+    (script.parent / "lent" / "borrowed.py").write_text("")
+    facts = {"cwd": script.parent, "env": {**os.environ, "GIVEN": "there", "PYTHONPATH": str(script.parent / "lent")}}
     command = [sys.executable, *(["-m", "program"] if module else [script]), "a b", "--flag"]
     wanted = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, **facts)
     found = forked.run(command, **facts)
