@@ -120,7 +120,7 @@ def nearest(word: str, words: Iterable[str]) -> str:
     """
     if word.startswith("__"):
         return ""
-    words = list(words)
+    words = [w for w in words if isinstance(w, str)]
     match = sorted((w for w in words if len(word) > 2 and w.startswith(word)), key=lambda w: (len(w), w))
     match = match or difflib.get_close_matches(word, words, n=1, cutoff=0.5)
     match = match or [w for w in words if "_" in w and "".join(part[:1] for part in w.split("_")) == word]

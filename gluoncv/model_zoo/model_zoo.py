@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
-from core.base import nearest
+from core.base import BadArgument, nearest
 from gluon.block import Block
 from gluon.model_zoo.vision.registry import MODELS as GLUON_MODELS
 from gluoncv.data.classes import names
@@ -32,7 +32,7 @@ def get_model(name, pretrained=False, root=None, ctx=None, **kwargs):
     """
     builder = MODELS.get(name.lower())
     if builder is None:
-        raise ValueError(
+        raise BadArgument(
             f"there is no model {name!r}.{nearest(name.lower(), MODELS)} get_model_list() and `gluon list` have all names"
         )
     return builder(pretrained=pretrained, root=root, ctx=ctx, **kwargs)

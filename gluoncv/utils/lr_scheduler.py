@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import cos, pi
 
+from core.base import BadArgument
 from core.lr_scheduler import LRScheduler as Base
 
 __all__ = ["LRScheduler", "LRSequential"]
@@ -23,7 +24,7 @@ class LRSequential(Base):
     def __init__(self, schedulers):
         super().__init__()
         if not schedulers:
-            raise ValueError("LRSequential needs at least one schedule")
+            raise BadArgument("LRSequential needs at least one schedule")
         self.update_sep: list[int] = []
         self.count, self.learning_rate, self.schedulers = 0, 0, []
         for scheduler in schedulers:
@@ -32,7 +33,7 @@ class LRSequential(Base):
     def add(self, scheduler):
         """Puts a schedule at the end."""
         if not isinstance(scheduler, LRScheduler):
-            raise TypeError(f"LRSequential takes gluoncv.utils.LRScheduler, given {type(scheduler).__name__}")
+            raise BadArgument(f"LRSequential takes gluoncv.utils.LRScheduler, given {type(scheduler).__name__}")
         scheduler.offset = self.count
         self.count += scheduler.niters
         self.update_sep.append(self.count)
@@ -68,9 +69,9 @@ class LRScheduler(Base):
     ):  # fmt: skip
         super().__init__()
         if mode not in MODES:
-            raise ValueError(f"mode is one of {', '.join(MODES)}, given {mode!r}")
+            raise BadArgument(f"mode is one of {', '.join(MODES)}, given {mode!r}")
         if mode == "step" and step_iter is None and step_epoch is None:
-            raise ValueError("the mode step needs step_iter or step_epoch")
+            raise BadArgument("the mode step needs step_iter or step_epoch")
         self.mode = mode
         # The old names mean something only where the new ones say nothing.
         self.base_lr = baselr if baselr is not None and base_lr == 0.1 else base_lr

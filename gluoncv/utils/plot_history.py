@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core.base import BadArgument
 from core.extras import load
 
 
@@ -23,7 +24,7 @@ class TrainingHistory:
     def update(self, values):
         """Adds a value for every label."""
         if len(values) != self.l:
-            raise ValueError(f"{self.l} values are expected, for {', '.join(self.history)}; given {len(values)}")
+            raise BadArgument(f"{self.l} values are expected, for {', '.join(self.history)}; given {len(values)}")
         self.epochs += 1
         for series, value in zip(self.history.values(), values, strict=True):
             series.append(value)

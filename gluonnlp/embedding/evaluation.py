@@ -5,6 +5,7 @@ from __future__ import annotations
 from core import nd
 from gluon import HybridBlock
 
+from ..base import InvalidArgument
 from ..registry import Registry
 
 __all__ = [
@@ -153,7 +154,7 @@ class WordEmbeddingAnalogy(HybridBlock):
     def __init__(self, idx_to_vec, analogy_function="ThreeCosMul", k=1, exclude_question_words=True, **kwargs):
         super().__init__(**kwargs)
         if k < 1:
-            raise ValueError(f"k is the number of answers to give, 1 or more, not {k}.")
+            raise InvalidArgument(f"k is the number of answers to give, 1 or more, not {k}.")
         self.k = k
         self.exclude_question_words = exclude_question_words
         with self.name_scope():

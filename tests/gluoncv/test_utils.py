@@ -137,3 +137,22 @@ def test_gradients_of_hard_places_alone():
     assert ((np.abs(pred.grad.asnumpy()).max(axis=1) > 0) == hard).all()
     both = MixSoftmaxCrossEntropyOHEMLoss()(pred, pred, label)
     np.testing.assert_allclose(both.asnumpy(), 1.2 * loss.asnumpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda: gluoncv.utils.LRScheduler("nope", niters=3), ValueError),
+        (lambda: gluoncv.utils.LRScheduler("step", niters=3), ValueError),
+        (lambda: gluoncv.utils.LRSequential([]), ValueError),
+        (lambda: gluoncv.utils.LRSequential([1]), ValueError),
+        (lambda: gluoncv.utils.TrainingHistory("x").update([1, 2]), ValueError),
+        (lambda: gluoncv.model_zoo.resnet.get_resnet(3, 18), ValueError),
+        (lambda: gluoncv.model_zoo.squeezenet.get_squeezenet("3.0"), ValueError),
+        (lambda: gluoncv.data.transforms.presets.yolo.transform_test("x"), TypeError),
+    ],
+)
+def test_what_the_original_asserts_is_an_assertion_error_too(call, error):
+    with pytest.raises(AssertionError) as found:
+        call()
+    assert isinstance(found.value, error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from core.base import nearest
+from core.base import BadArgument, nearest
 from gluon.block import HybridBlock
 from gluon.model_zoo.model_store import get_model_file
 
@@ -20,7 +20,7 @@ def get_model(name, **kwargs):
     """
     builder = MODELS.get(name.lower())
     if builder is None:
-        raise ValueError(
+        raise BadArgument(
             f"there is no model {name!r}.{nearest(name.lower(), MODELS)} The models are {', '.join(sorted(MODELS))}"
         )
     return builder(**kwargs)

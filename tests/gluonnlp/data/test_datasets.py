@@ -446,3 +446,9 @@ def test_ernie_tables(tmp_path, as_they_are):
 def test_segments_that_do_not_exist_are_looked_up_in_vain(name):
     with pytest.raises(KeyError, match=r"\w+='nope' is not one of"):
         nlp.data.create(name, segment="nope")
+
+
+@pytest.mark.parametrize("name", ["GoogleAnalogyTestSet", "BiggerAnalogyTestSet"])
+def test_groups_of_analogies_that_do_not_exist_are_named(name):
+    with pytest.raises(AssertionError, match="'nope' is not one of"):
+        getattr(nlp.data, name)("nope")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core import image, nd
+from core.base import NotAnArray
 from gluoncv.data.transforms import bbox as boxes
 from gluoncv.data.transforms import experimental
 from gluoncv.data.transforms import image as pictures
@@ -22,7 +23,7 @@ def as_list(imgs) -> list:
     imgs = [imgs] if isinstance(imgs, nd.NDArray) else list(imgs)
     for img in imgs:
         if not isinstance(img, nd.NDArray):
-            raise TypeError(f"pictures are mx.nd arrays, given {type(img).__name__}")
+            raise NotAnArray(f"pictures are mx.nd arrays, given {type(img).__name__}")
     return imgs
 
 
