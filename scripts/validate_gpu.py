@@ -12,7 +12,8 @@ finds is in DIR at once, so that a run that was cut off can be read, and goes on
   in DIR at the beginning is used;
 - trace.json.gz: where the time of two training steps goes, for chrome://tracing; log.txt: what the programs printed.
 
-Stages: peaks, correct, tune, kernels, networks, traces. Exit status: 0 all right, 1 something is wrong, 2 no device.
+Stages: peaks, correct, tune, kernels, networks, traces. Exit status: 0 all right, 1 something is wrong, 2 no device,
+or no C compiler for Triton's launcher.
 `--dry-run` goes through all stages at tiny sizes on the CPU, with Triton's interpreter, and times nothing of a GPU.
 """
 
@@ -56,6 +57,9 @@ def main(argv: list[str] | None = None) -> int:
             "There is no CUDA device here, so nothing can be validated. --dry-run goes through the stages without one."
         )
         return 2
+    if not args.dry_run and (problem := launcher_problem()):
+        print(f"Triton cannot launch kernels here, which takes a C compiler and Python's headers ({problem}).")
+        return 2
     end, left = time.monotonic() + 60 * args.minutes, sum(STAGES[s] for s in args.stage)
     for stage in args.stage:
         seconds = max(0.0, end - time.monotonic()) * STAGES[stage] / left
@@ -90,6 +94,17 @@ def has_device() -> bool:
     from core.context import num_gpus
 
     return num_gpus() > 0
+
+
+def launcher_problem() -> str | None:
+    """Why Triton cannot build, or load, what it launches kernels with."""
+    from triton.runtime import driver
+
+    try:
+        driver.active.get_current_target()
+    except Exception as error:  # of a compiler, a linker or a driver
+        return f"{type(error).__name__}: {error}"
+    return None
 
 
 # ---------------------------------------------------------------- the process that oversees

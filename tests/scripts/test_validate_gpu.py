@@ -26,6 +26,22 @@ def test_without_a_device_it_fails(tmp_path):
     assert result.returncode == 2 and "no CUDA device" in result.stdout and "--dry-run" in result.stdout
 
 
+def test_where_triton_cannot_launch_it_fails_at_once(tmp_path, monkeypatch, capsys):
+    from triton.runtime import driver
+
+    def build():
+        raise RuntimeError("Failed to find C compiler.")
+
+    monkeypatch.setattr(validate_gpu, "has_device", lambda: True)
+    monkeypatch.setattr(sys.modules["triton.runtime.driver"], "_create_driver", build)
+    monkeypatch.setattr(driver, "_default", None)
+    monkeypatch.setattr(driver, "_active", None)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    assert validate_gpu.main(["--out", str(tmp_path)]) == 2
+    words = capsys.readouterr().out
+    assert "C compiler and Python's headers" in words and "Failed to find C compiler" in words
+
+
 @pytest.mark.interpreter
 def test_a_dry_run_writes_its_files_and_goes_on(tmp_path):
     stages = "--dry-run", "--minutes", "4", "--commit", "abc123", "--stage", "peaks", "traces"
