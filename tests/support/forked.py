@@ -9,6 +9,7 @@ from. A test of those, or of imports, starts `sys.executable`.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import gc
@@ -113,7 +114,10 @@ def _server() -> tuple[socket.socket, subprocess.Popen[bytes]]:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         number = theirs.fileno()
-        return ours, subprocess.Popen([sys.executable, __file__, str(number)], pass_fds=[number], cwd=ROOT)
+        process = subprocess.Popen([sys.executable, __file__, str(number)], pass_fds=[number], cwd=ROOT)
+    for end in (ours.close, process.wait, process.terminate):  # the last one first
+        atexit.register(end)
+    return ours, process
 
 
 # ---------------------------------------------------------------- in the process that programs are forked from
