@@ -20,8 +20,10 @@ from tests.support.interpreter import unusable
 from tests.tools import golden
 
 ROOT = Path(__file__).resolve().parents[1]
-# Their files take longest, and come first: of processes that share the files none is left with a long one at the end.
-LONG = (ROOT / "tests" / "scripts", ROOT / "tests" / "core" / "kernels" / "triton")
+# These take longest, and come first: of processes that share the files none is left with a long one at the end.
+LONG = [
+    ROOT / "tests" / name for name in ("test_reference.py", "scripts", "core/kernels/triton", "gluoncv/test_auto.py")
+]
 
 # Examples are the same in every run, and may take long on a busy machine: a change decides what fails. `make hostile`
 # draws others.
@@ -111,7 +113,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: LONG.index(item.path.parent) if item.path.parent in LONG else len(LONG))
+    items.sort(key=lambda item: next((k for k, path in enumerate(LONG) if item.path.is_relative_to(path)), len(LONG)))
     for marker, (holds, reason) in _conditions(items).items():
         for item in items:
             if not holds and item.get_closest_marker(marker):
