@@ -155,10 +155,13 @@ def serve(line: socket.socket) -> dict[str, Any] | None:
 def begin(argv: list[str], cwd: str, env: dict[str, str]) -> None:
     """Runs a program as the interpreter does."""
     import numpy as np
+    import torch
 
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
+    if threads := env.get("OMP_NUM_THREADS"):  # which libraries read when they are loaded
+        torch.set_num_threads(int(threads))
     given = env.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[1:1] = [folder for folder in given if folder and folder not in sys.path[1:]]
     random.seed()

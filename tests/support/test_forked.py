@@ -57,3 +57,10 @@ def test_errors_are_printed_and_random_numbers_are_its_own(tmp_path):
     assert one.returncode == other.returncode == 1 and "ValueError" in one.stderr
     first, second = (result.stderr.splitlines()[-1].split(", ") for result in (one, other))
     assert first[0] != second[0] and first[1] != second[1]
+
+
+def test_threads_are_those_of_its_environment(tmp_path):
+    (tmp_path / "program.py").write_text("import torch\nprint(torch.get_num_threads())")
+    command = [sys.executable, tmp_path / "program.py"]
+    found = [forked.run(command, env={**os.environ, "OMP_NUM_THREADS": count}).stdout for count in ("1", "2", "1")]
+    assert found == ["1\n", "2\n", "1\n"]
