@@ -22,8 +22,9 @@ __all__ = ["get_model", "list_models"]
 
 # Modules with CONFIGURATIONS, name to (class, settings); VOCABULARIES, the arguments that are vocabularies, with what
 # their published names have behind the data set's (or own_vocabulary(), which is always the one); FREE, settings that
-# may change; build(name, *vocabularies, settings); ALSO_IN, further modules that have its functions; DATASETS, which data set a name stands for without dataset_name and
-# vocabulary; PRETRAINED, whether published weights are read unless told otherwise.
+# may change; build(name, *vocabularies, settings); ALSO_IN, further modules that have its functions; DATASETS, which data
+# set a name stands for without dataset_name and vocabulary; PRETRAINED, whether published weights are read unless told
+# otherwise.
 FAMILIES = (bert, elmo, gpt2, language_model, translation, xlnet)
 HEADS = ("use_pooler", "use_decoder", "use_classifier")
 

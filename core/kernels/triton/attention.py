@@ -28,6 +28,7 @@ from core.kernels.triton.copies import contiguous
 from core.kernels.triton.fills import fill_
 from core.kernels.triton.random import number_of
 from core.kernels.triton.rows import grid, tile, tile_of
+from core.kernels.triton.targets import target_of
 from core.kernels.triton.tiles import accumulator, in_triton, multiply_add, precision
 
 
@@ -111,9 +112,10 @@ def _config(bm: int, bn: int, num_warps: int, num_stages: int) -> Config:
 
 
 # By bytes of an element and head size (the next power of two; 64 serves smaller ones), with dropout apart where its
-# random numbers need the registers. Of a tile of queries (BM) and one of keys (BN) a program owns one and loops over
-# the other. The last of a list compiles without spills for each of NVIDIA's architectures, the others from Hopper on;
-# for gfx942 twelve cases of gradients spill 24 to 1,040 bytes.
+# random numbers need the registers, and for AMD (HIP) where its warps, of 64 threads, have too few of them. Of a tile of
+# queries (BM) and one of keys (BN) a program owns one and loops over the other. The last of a list compiles without
+# spills for each of NVIDIA's architectures, the others from Hopper on; AMD's all do for gfx942.
+HIP = "hip"
 FORWARD = {
     (2, 64): [_config(128, 64, 8, 3), _config(128, 128, 8, 3), _config(64, 64, 4, 3)],
     (2, 64, "dropout"): [_config(128, 64, 8, 3), _config(64, 64, 4, 3)],
@@ -135,6 +137,11 @@ KEYS = {
     (8, 64): [_config(16, 32, 8, 1)],
     (8, 128): [_config(16, 16, 8, 1)],
     (2, 256): [_config(32, 32, 8, 1)],
+    (2, 64, HIP): [_config(32, 64, 4, 2), _config(32, 32, 4, 2)],
+    (2, 128, HIP): [_config(32, 64, 4, 1), _config(16, 64, 4, 1)],
+    (2, 256, HIP): [_config(16, 32, 4, 1), _config(16, 32, 8, 1)],
+    (8, 64, HIP): [_config(16, 32, 4, 1)],
+    (8, 128, HIP): [_config(16, 16, 4, 1)],
 }
 QUERIES = {
     (2, 64): [_config(128, 64, 8, 2), _config(64, 64, 4, 2)],
@@ -145,6 +152,9 @@ QUERIES = {
     (8, 64): [_config(32, 16, 8, 1)],
     (8, 128): [_config(16, 16, 8, 1)],
     (2, 256): [_config(32, 32, 8, 1)],
+    (2, 64, HIP): [_config(64, 64, 4, 1), _config(64, 32, 4, 1)],
+    (2, 256, HIP): [_config(32, 32, 4, 1), _config(32, 16, 4, 1)],
+    (8, 128, HIP): [_config(16, 16, 4, 1)],
 }
 DELTA_ROWS = 16
 LARGEST_HEAD = {2: 256, 4: 128, 8: 128}  # by bytes of an element
@@ -437,14 +447,15 @@ def _constexprs(q: Tensor, scale: float, causal: bool, dropout: float) -> dict[s
 def _choose(
     name: str, table: dict, q: Tensor, k: Tensor, causal: bool, dropout: float, launch: Callable[[Config], None]
 ) -> Config:
-    configs = _configs(table, q.element_size(), max(64, triton.next_power_of_2(q.shape[3])), dropout)
+    head, backend = max(64, triton.next_power_of_2(q.shape[3])), target_of(q.device).backend
+    configs = _configs(table, q.element_size(), head, dropout, backend)
     key = (q.dtype, causal, dropout > 0, q.shape[3], *shape_class(q.shape[0] * q.shape[1], q.shape[2], k.shape[2]))
     return choose(name, key, configs, launch)
 
 
-def _configs(table: dict, size: int, head: int, dropout: float) -> list[Config]:
-    plain = table[size, head]
-    return table.get((size, head, "dropout"), plain) if dropout else plain
+def _configs(table: dict, size: int, head: int, dropout: float, backend: str) -> list[Config]:
+    plain = table.get((size, head, "dropout"), table[size, head]) if dropout else table[size, head]
+    return table.get((size, head, backend), plain)
 
 
 @jit
@@ -484,13 +495,17 @@ def _aot() -> Iterator[AotCase]:
             "PRECISION": "tf32x3" if size == 4 else "ieee", "EVEN_D": True, "BD": head,
         }  # fmt: skip
         signature = {name: types[name] for name in kernel.arg_names if name in types}
-        configs = _configs(table, size, head, dropout)
-        for c in configs:
-            since = 80 if c is configs[-1] else 90
-            values = fixed | extra | c.constexprs
-            demanded = tensor_core(c["BN" if kernel is _keys_kernel else "BM"], c.num_warps, kind[1:])
-            copies = "cp.async" if c.num_stages > 1 else None
-            yield AotCase(kernel, signature, values, c.num_warps, c.num_stages, demanded, copies, since)
+        apart = (size, head, HIP) in table
+        for backend in ("cuda", HIP) if apart else (None,):
+            configs = _configs(table, size, head, dropout, backend or "cuda")
+            for c in configs:
+                since = 80 if c is configs[-1] or backend == HIP else 90
+                values = fixed | extra | c.constexprs
+                demanded = tensor_core(c["BN" if kernel is _keys_kernel else "BM"], c.num_warps, kind[1:])
+                copies = "cp.async" if c.num_stages > 1 else None
+                yield AotCase(
+                    kernel, signature, values, c.num_warps, c.num_stages, demanded, copies, since, backend
+                )  # fmt: skip
 
 
 _CACHE = dict.fromkeys(("count", "heads", "steps", "capacity", "width"), "i32")
