@@ -44,8 +44,8 @@ class Delegate:
         if run is None:
             run = self._runs[signature] = self._prepared(arrays)
         first = arrays[0]
-        results = run([storage.share_numpy(storage.contiguous(x._data)) for x in arrays])
-        found = [type(first)._wrap(storage.from_numpy(r, copy=False), first._ctx) for r in results]
+        results = run([np.asarray(storage.share_numpy(x._data), order="C") for x in arrays])
+        found = [type(first)._wrap(storage.of_own(r, first._ctx), first._ctx) for r in results]
         return _regroup(found, self._block._out_format)
 
     def _changed(self) -> bool:

@@ -67,7 +67,7 @@ class _Stretch:
         if self._recorder is None:
             self._recorder = kernels.recorder(storage.device(node.ctx), self._blocks)
         made = self._made(node, k)
-        if made is None and self._leaves_blocks(k):
+        if made is None and self._in_blocks(k) and self._leaves_blocks():
             made = self._made(node, k)
         if made is None:
             return False
@@ -75,11 +75,13 @@ class _Stretch:
         self._known[node.outputs[0]] = made
         return True
 
-    def _leaves_blocks(self, end: int) -> bool:
-        """Records all again with images channels-last, where somebody from node `end` on reads one that lies in blocks;
-        whether it did.
-        """
-        if not self._blocks or not any(self._recorder.lies_in_blocks(self._known[v]) for v in self._results(end)):
+    def _in_blocks(self, end: int) -> bool:
+        """Whether somebody from node `end` on reads an image that lies in blocks."""
+        return any(self._recorder.lies_in_blocks(self._known[v]) for v in self._results(end))
+
+    def _leaves_blocks(self) -> bool:
+        """Records all again with images channels-last; whether that is possible."""
+        if not self._blocks:
             return False
         self._blocks, before = False, (self._recorder, self._nodes, self._known, self._outside)
         self._begin()
@@ -156,7 +158,8 @@ class _Stretch:
         if not results or self._recorder.work < LEAST:
             nodes += [node for node, _ in self._nodes]
             return
-        self._leaves_blocks(end)
+        if self._recorder.blocks_in_vain or self._in_blocks(end):
+            self._leaves_blocks()
         program = self._recorder.program([self._known[v] for v in results])
         inputs = [data.key for data in program.inputs]
         for parameter in program.parameters:

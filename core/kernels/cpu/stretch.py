@@ -29,11 +29,11 @@ class Recorder:
     """Takes calls of kernels for which oneDNN has fast primitives. work: multiplications of the products among them.
 
     blocks: whether images are kept in blocks of channels from the first convolution on, which is faster where all that
-    read them are taken too.
+    read them are taken too, and convolutions by channel or joined channels are among these.
     """
 
     def __init__(self, blocks: bool) -> None:
-        self._blocks = blocks
+        self._blocks, self._begun, self._paid = blocks, False, False
         self.calls: list[Call] = []
         self.work = 0
 
@@ -53,9 +53,11 @@ class Recorder:
         found = None
         if self._blocks and kernel == "conv.conv":
             found = self._called(kernel, given | {"begins": True})
+            self._begun = self._begun or found is not None
         if found is None and (found := self._called(kernel, given)) is None:
             return None
         calls, made, work = found
+        self._paid = self._paid or (made.blocked and given.get("groups", 1) > 1)
         self.calls += calls
         self.work += work
         return made
@@ -127,11 +129,17 @@ class Recorder:
                 source, part = part, fresh(part.shape, part.dtype, blocked=True)
                 self.calls.append(copied("copy", source, part, part.dtype))
             part.place(whole, whole.nbytes)
+        self._paid = True
         return Data(empty(shape, first.dtype, "meta"), memory=whole, blocked=True)
 
     def lies_in_blocks(self, x: Data) -> bool:
         """Whether an image, of more than one place, would have to be copied for those who read it channels-last."""
         return x.blocked and x.shape[2:] != (1, 1)
+
+    @property
+    def blocks_in_vain(self) -> bool:
+        """Whether images lie in blocks and none of those that gain by it was taken."""
+        return self._begun and not self._paid
 
     def program(self, results: Sequence[Data]) -> Program:
         """The program that gives these results."""

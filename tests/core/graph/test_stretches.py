@@ -288,6 +288,17 @@ def test_images_that_others_read_do_not_lie_in_blocks():
     check(net, "oneDNN: conv; oneDNN: 2 conv", array(2, 3, 13, 13), tolerance=1e-4)
 
 
+@pytest.mark.parametrize(("groups", "blocks"), [(1, ""), (16, IN_BLOCKS)])
+def test_images_lie_in_blocks_only_where_a_convolution_by_channel_gains_by_it(groups, blocks):
+    def function(F, x, stem, w, out):
+        y = F.Convolution(x, stem, no_bias=True, kernel=(3, 3), num_filter=16)
+        y = F.Convolution(y, w, no_bias=True, kernel=(3, 3), num_filter=16, num_group=groups)
+        return F.FullyConnected(F.mean(y, axis=(2, 3)), out, no_bias=True, num_hidden=8)
+
+    net = Block(function, stem=(16, 3, 3, 3), w=(16, 16 // groups, 3, 3), out=(8, 16))
+    check(net, "oneDNN: 2 conv, mean, linear" + blocks, array(2, 3, 13, 13), tolerance=3e-5)
+
+
 def test_a_view_that_blocks_do_not_have_goes_on_channels_last():
     def function(F, x, stem, out):
         y = F.Convolution(x, stem, no_bias=True, kernel=(3, 3), num_filter=16).transpose((0, 2, 3, 1))
