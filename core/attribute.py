@@ -29,6 +29,13 @@ class AttrScope(metaclass=Current):
         self._attr = self._own
         self._before: list[AttrScope] = []
 
+    @classmethod
+    def subgraph_name(cls, name: str) -> str:
+        """A name that no subgraph of a loop or branch has yet."""
+        count = cls._subgraph_names[name]
+        cls._subgraph_names[name] += 1
+        return f"{name}{count}"
+
     def get(self, attr: dict | None = None) -> dict[str, str]:
         """The scope's attributes, overridden by those given."""
         return {**self._attr, **(attr or {})}

@@ -46,6 +46,8 @@ def main() -> None:
     if is_module:
         share_names(os.getcwd())
     else:
+        if not os.path.exists(program):
+            raise SystemExit(f"python -m core.mxnet: there is no script {program!r}; a module is run by -m {program}")
         if not sys.flags.safe_path:
             del sys.path[0]  # the current folder, which `python -m` puts there and `python SCRIPT` does not
         folder = os.path.dirname(os.path.abspath(program))

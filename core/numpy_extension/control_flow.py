@@ -6,23 +6,23 @@ from core.ndarray import control_flow
 
 
 def foreach(body, data, init_states, name="foreach"):
-    """`nd.contrib.foreach` on `np` arrays; `name` says nothing here.
+    """`nd.contrib.foreach` on `np` arrays.
 
     >>> outputs, last = npx.foreach(lambda x, total: (x + total, x + total), np.array([1.0, 2.0, 3.0]), np.array([0.0]))
     >>> outputs.reshape(-1)
     array([1., 3., 6.])
     """
-    return control_flow.foreach(body, data, init_states)
+    return control_flow.foreach(body, data, init_states, name)
 
 
 def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
-    """`nd.contrib.while_loop` on `np` arrays; `name` says nothing here.
+    """`nd.contrib.while_loop` on `np` arrays.
 
     >>> outputs, variables = npx.while_loop(lambda i: i < 3, lambda i: (i * 10, i + 1), [np.array([0.0])], max_iterations=5)
     >>> variables[0]
     array([3.])
     """
-    return control_flow.while_loop(cond, func, loop_vars, max_iterations)
+    return control_flow.while_loop(cond, func, loop_vars, max_iterations, name)
 
 
 def cond(pred, then_func, else_func, inputs, name="cond"):
@@ -33,4 +33,4 @@ def cond(pred, then_func, else_func, inputs, name="cond"):
     array([30.])
     """
     inputs = inputs if isinstance(inputs, (list, tuple)) else [inputs]
-    return control_flow.cond(pred(*inputs), lambda: then_func(*inputs), lambda: else_func(*inputs))
+    return control_flow.cond(pred(*inputs), lambda: then_func(*inputs), lambda: else_func(*inputs), name)

@@ -34,7 +34,7 @@ def cond(pred, then_func, else_func, inputs=(), name="cond"):
     """`then_func()` or `else_func()` (of the inputs), as `pred` says."""
     if callable(pred):
         pred, then_func, else_func = pred(*inputs), _bound(then_func, inputs), _bound(else_func, inputs)
-    return _nd.contrib.cond(pred, then_func, else_func)
+    return _nd.contrib.cond(pred, then_func, else_func, name)
 
 
 def _bound(func, inputs):

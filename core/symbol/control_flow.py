@@ -57,7 +57,8 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
     """Runs `func(*loop_vars) -> (step output, new loop_vars)` while `cond(*loop_vars)` holds,
     `max_iterations` times at most.
 
-    Gives (outputs stacked along a new axis 0, padded to `max_iterations` rows, last loop_vars).
+    Gives (outputs stacked along a new axis 0, padded to `max_iterations` rows, last loop_vars), the latter nested as
+    `loop_vars` are: one symbol where they are one.
     """
     if max_iterations is None:
         raise ValueError("while_loop needs max_iterations")
@@ -68,12 +69,14 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
     loop = _flat(loop_vars)
     if not loop:
         raise ValueError("while_loop needs at least one loop variable")
+    single = isinstance(loop_vars, Symbol)
+    pattern = list(loop_vars)
     with _Subgraph(f"{name}_cond") as scope:
         tested = scope.variables(loop)
-        cond_sub = scope.cut(_flat(cond(*tested)))
+        cond_sub = scope.cut(_flat(cond(*_like(pattern, tested))))
     with _Subgraph(f"{name}_func") as scope:
         variables = scope.variables(loop)
-        outputs, new = func(*variables)
+        outputs, new = func(*_like(pattern, variables))
         flat_outputs, flat_new = _flat([] if outputs is None else outputs), _flat(new)
         if len(flat_new) != len(loop):
             raise ValueError(f"while_loop: func gives {len(flat_new)} variables, it got {len(loop)}")
@@ -86,7 +89,8 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
         max_iterations=limit, cond_input_locs=places[0], func_input_locs=places[1],
         func_var_locs=[func_sub.names.index(v.name) if v.name in func_sub.names else -1 for v in variables],
     )  # fmt: skip
-    return _like([] if outputs is None else outputs, made[:count]), made[count:]
+    last = _like(pattern, made[count:])
+    return _like([] if outputs is None else outputs, made[:count]), last[0] if single and len(last) == 1 else last
 
 
 def cond(pred, then_func, else_func, name="cond"):
@@ -137,9 +141,7 @@ class _Subgraph:
     def __init__(self, name: str):
         if around := AttrScope.current.get().get(SUBGRAPH):
             name = f"{around}${name}"
-        counts = AttrScope._subgraph_names
-        self.name = f"{name}{counts[name]}"
-        counts[name] += 1
+        self.name = AttrScope.subgraph_name(name)
         self._scope = AttrScope(**{SUBGRAPH: self.name})
         self._own: set[Variable] = set()
         self._names: set[str] = set()

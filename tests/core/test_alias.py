@@ -110,6 +110,15 @@ def test_nothing_to_run_is_told(root):
         assert result.returncode == 1 and result.stderr.startswith("usage: "), result.stderr
 
 
+def test_a_module_given_for_a_script_is_told(root):
+    result = subprocess.run(
+        [sys.executable, "-m", "core.mxnet", "pytest", "tests"], cwd=root, capture_output=True, text=True
+    )
+    assert result.returncode == 1 and result.stderr.splitlines() == [
+        "python -m core.mxnet: there is no script 'pytest'; a module is run by -m pytest"
+    ]
+
+
 def test_what_is_missing_is_named(tmp_path, root):
     result = run(tmp_path, root, MISSING)
     assert result.returncode == 1 and "sparkles" in result.stderr.splitlines()[-1]

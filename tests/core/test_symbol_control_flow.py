@@ -113,6 +113,67 @@ def test_while_loop_pads_its_outputs_and_differentiates(limit):
     assert found[0][0].shape == (limit, 1) and symbols.infer_shape(i=(1,), s=(1,))[1][0] == (limit, 1)
 
 
+class Growing(HybridBlock):
+    """Adds 1 to all loop variables while the first is below 3; those that it gives are nested as `make` has them."""
+
+    def __init__(self, make):
+        super().__init__()
+        self.make = make
+
+    def hybrid_forward(self, F, x):
+        def grown(variable):
+            return [grown(part) for part in variable] if isinstance(variable, (list, tuple)) else variable + 1
+
+        return F.contrib.while_loop(
+            lambda first, *rest: first < 3,
+            lambda first, *rest: (first, grown([first, *rest]) if rest else first + 1),
+            self.make(x),
+            max_iterations=4,
+        )
+
+
+def _kinds(nested):
+    return [_kinds(part) for part in nested] if isinstance(nested, (list, tuple)) else type(nested).__name__
+
+
+@pytest.mark.parametrize(
+    "make, kinds",  # of the last loop variables, as MXNet 1.9.1 gives them
+    [
+        (lambda x: x, "X"),
+        (lambda x: [x], ["X"]),
+        (lambda x: (x,), ["X"]),
+        (lambda x: [x, [x + 1]], ["X", ["X"]]),
+        (lambda x: (x, (x, [x + 1])), ["X", ["X", ["X"]]]),
+    ],
+)
+def test_last_loop_variables_are_nested_as_the_first_ones(make, kinds):
+    x = nd.array([1.0])
+    plain, compiled = Growing(make), Growing(make)
+    compiled.hybridize()
+    found = [plain(x), compiled(x)]
+    for outputs, last in found:
+        assert outputs[:, 0].asnumpy().tolist() == [1, 2, 0, 0]
+        assert str(_kinds(last)).replace("NDArray", "X") == str(kinds)
+    symbols = plain(sym.var("x"))[1]
+    assert str(_kinds(symbols)).replace("Symbol", "X") == str(kinds)
+    rest = nd.contrib.while_loop(lambda *given: nd.zeros(1), lambda *given: (given, given), make(x), max_iterations=4)
+    assert str(_kinds(rest[1])).replace("NDArray", "X") == str(kinds)
+
+
+def test_subgraphs_of_traced_blocks_take_names(monkeypatch):
+    monkeypatch.setattr(AttrScope, "_subgraph_names", defaultdict(int))
+
+    class Choice(HybridBlock):
+        def hybrid_forward(self, F, x):
+            return F.contrib.cond(x > 0.5, lambda: x * 2, lambda: x * 3, name="mine")
+
+    for _ in range(2):
+        net = Choice()
+        net.hybridize()
+        assert net(nd.array([1.0])).asscalar() == 2
+    assert AttrScope._subgraph_names == {"mine_pred": 2, "mine_then": 2, "mine_else": 2}
+
+
 def test_while_loop_that_never_runs_gives_zeros():
     outputs, last = sym.contrib.while_loop(
         lambda i, s: i < 0, lambda i, s: (s, (i + 1, s)), [sym.var("i"), sym.var("s")], 4
