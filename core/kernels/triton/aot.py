@@ -30,7 +30,7 @@ class AotCase:
     that is divisible by 16 says so: "i32:16". `since` is the first architecture that the kernel is meant for.
 
     `tensor_core` demands tensor-core instructions: "group" the fastest that an architecture has, which from Hopper on
-    are those of four warps, "warp" those of one. `copies` demands a way from global to shared memory, as `Resources`
+    are those of four warps, "warp" those of one, "double" those of one for float64. `copies` demands a way from global to shared memory, as `Resources`
     names it. `backend` is the only one that the kernel is meant for, None where that is any.
     """
 
@@ -52,6 +52,8 @@ class AotCase:
 
     def instruction(self, target: Target) -> str | None:
         """The kind of tensor-core instruction that is demanded for a target, as `Resources` names it."""
+        if self.tensor_core == "double" and str(target) in _WITHOUT_DOUBLES.get(triton.__version__[:3], ()):
+            return None
         if self.tensor_core == "group" or target.backend == "hip":
             return target.instruction if self.tensor_core else None
         return "mma" if self.tensor_core else None
@@ -148,9 +150,14 @@ def _of_amd(compiled) -> Resources:
 
 def tensor_core(rows: int, num_warps: int, kind: str) -> str:
     """What `AotCase.tensor_core` may demand of products with tiles of `rows` rows: "group" needs 64, and no float64."""
-    return "group" if rows >= 64 and num_warps % 4 == 0 and kind != "fp64" else "warp"
+    if kind == "fp64":
+        return "double"
+    return "group" if rows >= 64 and num_warps % 4 == 0 else "warp"
 
 
+# Releases of Triton that make float64 products without the tensor cores which a target has: 3.6 and 3.7 emit mma.sync
+# for sm_80 and sm_90 alone, 3.8 and 3.9 for sm_100, too.
+_WITHOUT_DOUBLES = {"3.6": ("cuda:100",), "3.7": ("cuda:100",)}
 _TENSOR_CORE = {"wgmma": "wgmma.mma_async", "tcgen05": "tcgen05.mma", "mma": "mma.sync"}
 _COPIES = {"tma": "cp.async.bulk.tensor", "cp.async": "cp.async.c"}
 

@@ -161,7 +161,7 @@ def _losses(
         total = total * tl.exp(largest - base) + tl.sum(tl.exp(logits - base[:, None]), 1)
         largest = raised
     at = split.to(tl.int64) * n + rows
-    every = splits.to(tl.int64) * n
+    every = tl.cast(splits, tl.int64) * n
     tl.store(parts + at, largest, mask=rows < n)
     tl.store(parts + every + at, total, mask=rows < n)
     tl.store(parts + 2 * every + at, chosen, mask=rows < n)
@@ -171,7 +171,7 @@ def _losses(
 def _join(parts, loss, lse, n, splits, ROWS: tl.constexpr):
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     valid = rows < n
-    every = splits.to(tl.int64) * n
+    every = tl.cast(splits, tl.int64) * n
     largest = tl.full([ROWS], float("-inf"), lse.dtype.element_ty)
     total = tl.zeros([ROWS], lse.dtype.element_ty)
     chosen = tl.zeros([ROWS], lse.dtype.element_ty)

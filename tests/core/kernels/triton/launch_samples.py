@@ -2,16 +2,18 @@
 
 With --compile, launches are compiled for --target from the very arguments that the launchers pass; else the arguments
 are only bound to the kernels and typed. With --replay, each call of a launcher is made anew as it is remembered, and
-has to hand the same grids and arguments to the same kernels, and to return tensors that lie alike. One JSON object a
-sample.
+has to hand the same grids and arguments to the same kernels, and to return tensors that lie alike. With --operators,
+every operator of the table is applied, forward and backward, in place of the samples. One JSON object a sample.
 """
 
 import argparse
+import functools
 import importlib
 import inspect
 import itertools
 import json
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--replay", action="store_true")
+    parser.add_argument("--operators", action="store_true")
     parser.add_argument("--target", default="cuda:90")
     parser.add_argument("--only", nargs="*", help="names of test modules (default: all)")
     arguments = parser.parse_args()
@@ -46,13 +49,30 @@ def main() -> None:
             return memory.zero_()
 
     torch.empty = empty
-    for path in sorted(HERE.glob("test_*.py")):
-        if "\nSAMPLES" in path.read_text() and (not arguments.only or path.stem in arguments.only):
-            samples = importlib.import_module(f"tests.core.kernels.triton.{path.stem}").SAMPLES
-            for number, sample in enumerate(samples):
-                print(json.dumps({"sample": f"{path.stem}-{number}", "error": failure(sample)}), flush=True)
+    for name, sample in operators() if arguments.operators else listed(arguments.only):
+        print(json.dumps({"sample": name, "error": failure(sample)}), flush=True)
     if replays is not None:
         print(json.dumps({"replayed": sorted(replays.replayed), "launched": sorted(replays.launched)}), flush=True)
+
+
+def listed(only: list[str] | None) -> Iterator[tuple[str, Callable]]:
+    """The samples of the test modules."""
+    for path in sorted(HERE.glob("test_*.py")):
+        if "\nSAMPLES" in path.read_text() and (not only or path.stem in only):
+            samples = importlib.import_module(f"tests.core.kernels.triton.{path.stem}").SAMPLES
+            yield from ((f"{path.stem}-{number}", sample) for number, sample in enumerate(samples))
+
+
+def operators() -> Iterator[tuple[str, Callable]]:
+    """Every operator but one that looks at what was computed, which here is nothing."""
+    from core.ops.registry import TABLE
+    from tests.support.once import NAMES, applied, filled
+
+    def call(op):
+        with kernels.using("triton"):
+            applied(op, filled(op))
+
+    yield from ((name, functools.partial(call, TABLE[name])) for name in NAMES if name != "_npx_constraint_check")
 
 
 def failure(sample) -> str | None:

@@ -29,14 +29,24 @@ def test_bound_plans_launch_what_their_kernels_launch(root):
     assert len(check(root, program="bound_plans.py")) == 10
 
 
+def test_arguments_of_operators_fit_the_kernels(root):
+    assert len(check(root, "--operators")) > 580
+
+
 def test_products_compile_for_amd(root):
     check(root, "--compile", "--target", "hip:gfx942", "--only", "test_matmul", "test_conv")
 
 
+def test_numbers_of_one_compile(root):
+    """Triton takes them for constants, which have no methods: a loss whose classes are one part."""
+    check(root, "--compile", "--only", "test_linear_loss")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("target", ["cuda:90", "hip:gfx942"])
-def test_launches_compile(root, target):
-    check(root, "--compile", "--target", target)
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90", "cuda:100", "hip:gfx942"])
+@pytest.mark.parametrize("what", [[], ["--operators"]], ids=["samples", "operators"])
+def test_launches_compile(root, what, target):
+    check(root, "--compile", "--target", target, *what)
 
 
 def check(root, *arguments, program="launch_samples.py"):

@@ -109,8 +109,8 @@ def test_logits_are_never_in_memory(backend, monkeypatch):
     assert peak(lambda: backend.linear_cross_entropy_grad(dloss, x, w, b, label, lse)) <= biggest
 
 
-def _sample(dtype, bias):
-    x, w, b = torch.ones(70, 64, dtype=dtype), torch.ones(333, 64, dtype=dtype), torch.ones(333, dtype=dtype)
+def _sample(dtype, bias, classes=333):
+    x, w, b = torch.ones(70, 64, dtype=dtype), torch.ones(classes, 64, dtype=dtype), torch.ones(classes, dtype=dtype)
     label, b = torch.zeros(70), b if bias else None
     loss, lse = linear_loss.linear_cross_entropy(x, w, b, label)
     linear_loss.linear_cross_entropy_grad(loss, x, w, b, label, lse)
@@ -120,4 +120,5 @@ SAMPLES = [
     lambda: _sample(torch.bfloat16, True),
     lambda: _sample(torch.float32, False),
     lambda: _sample(torch.float64, True),
+    lambda: _sample(torch.float32, True, classes=10),
 ]
