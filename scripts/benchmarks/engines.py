@@ -227,21 +227,26 @@ def build(network: str, batch: int, small: bool):
 
 def engine_of(kind: str, net, arrays: list):
     """A call of the engine alone on our export."""
-    from core.contrib.onnx import export_model
     from gluon.block.backends import LOADERS
-    from gluon.block.export import contents
 
-    symbol, arguments, states = contents(net, net._called_with)
     with tempfile.TemporaryDirectory() as folder:
-        path = export_model(
-            symbol, arguments | states, [x.shape for x in arrays], [x.dtype for x in arrays], f"{folder}/network.onnx"
-        )
+        path = exported(net, arrays, folder)
         if kind == OPENVINO8:
             path = in_eight_bits(path, arrays)
         options = {"INFERENCE_PRECISION_HINT": "bf16"} if kind == OPENVINO16 else {}
         backend = PACKAGES[kind][0]
         run = LOADERS[backend](__import__(backend), path, options)
     return lambda: run(arrays)
+
+
+def exported(net, arrays: list, folder: str) -> str:
+    """The path of the network as ONNX."""
+    from core.contrib.onnx import export_model
+    from gluon.block.export import contents
+
+    symbol, arguments, states = contents(net, net._called_with)
+    shapes, dtypes = [x.shape for x in arrays], [x.dtype for x in arrays]
+    return export_model(symbol, arguments | states, shapes, dtypes, f"{folder}/network.onnx")
 
 
 def in_eight_bits(path: str, arrays: list) -> str:
