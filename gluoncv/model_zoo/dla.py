@@ -125,7 +125,7 @@ class DLA(HybridBlock):
 
 
 def _dla(name):
-    return model(name, lambda **kw: DLA(*CONFIGURATIONS[name], **kw))
+    return model(name, lambda **kw: DLA(*CONFIGURATIONS[name], **kw), surplus=True)  # features need no classifier
 
 
 dla34 = _dla("dla34")

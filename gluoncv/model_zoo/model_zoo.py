@@ -76,7 +76,12 @@ def model(name: str, make: Callable[..., Block], base: bool = False, **options) 
 
 
 def builder(
-    name: str, make: Callable[..., Block], base: bool = False, load_base: bool = True, lenient: bool = False
+    name: str,
+    make: Callable[..., Block],
+    base: bool = False,
+    load_base: bool = True,
+    lenient: bool = False,
+    surplus: bool = False,
 ) -> Callable[..., Block]:
     """A function that gives a network with or without its published weights; `make(**kwargs)` gives it without.
 
@@ -84,6 +89,7 @@ def builder(
     `pretrained_base` whether to load those, and with `root` and `ctx` where from and where to. Without,
     `pretrained_base` is accepted and means nothing, so that all networks can be called alike. load_base: its default.
     lenient: the published file lacks constants that the network computes, and has some that it does not need.
+    surplus: it has parameters that the network lacks under some arguments.
     """
 
     def build(pretrained=False, root=None, ctx=None, pretrained_base=load_base, **kwargs):
@@ -98,7 +104,7 @@ def builder(
         else:
             net = make(**kwargs)
             if path is not None:
-                net.load_parameters(path, ctx=ctx, allow_missing=lenient, ignore_extra=lenient)
+                net.load_parameters(path, ctx=ctx, allow_missing=lenient, ignore_extra=lenient or surplus)
         if path is not None:
             _name_classes(net, name)
         facts = weights.facts() if weights else {}

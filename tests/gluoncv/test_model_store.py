@@ -151,6 +151,22 @@ def test_files_folders_and_urls(server, weights, tmp_path):
         model_zoo.get_model("cifar_resnet20_v1", pretrained="nowhere.params")
 
 
+def test_a_network_of_features_leaves_the_classifier_of_its_file(tmp_path):
+    file = str(tmp_path / "dla34.params")
+    whole = model_zoo.get_model("dla34")
+    whole.initialize()
+    whole.infer_shape(nd.zeros((1, 3, 64, 64)))
+    whole.save_parameters(file)
+    features = model_zoo.get_model("dla34", pretrained=file, use_feature=True)
+    x = nd.random.uniform(shape=(1, 3, 64, 64))
+    pooled = nd.concat(*[level.mean(axis=(2, 3)) for level in features(x)], dim=1)
+    assert abs(whole.fc(pooled) - whole(x)).max().asscalar() < 1e-4
+    kept = {name: array for name, array in nd.load(file).items() if not name.startswith("base_layer")}
+    nd.save(file, kept)
+    with pytest.raises(AssertionError, match="base_layer"):
+        model_zoo.get_model("dla34", pretrained=file, use_feature=True)
+
+
 def test_offline(server, monkeypatch, tmp_path):
     monkeypatch.setenv("MXNET_OFFLINE", "1")
     for pretrained in (True, f"{server.url}/mine.params"):
