@@ -173,6 +173,9 @@ class HybridBlock(Block):
             **kwargs,
         )
 
+    def __getstate__(self):
+        return {**self.__dict__, "_compiled": None, "_delegate": None}  # copies compile their own calls
+
     def _clear_cached_op(self):
         """Forgets what was compiled: blocks call it, by this name, when what they compute changes."""
         self._compiled, self._called_with = None, ()

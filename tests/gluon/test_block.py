@@ -1,6 +1,8 @@
 """Blocks: names, parameters, deferred initialisation, files, hooks."""
 
+import copy
 import inspect
+import pickle
 import re
 import warnings
 
@@ -471,3 +473,19 @@ def test_files_hold_the_mean_of_copies():
     single.initialize()
     with mx.autograd.record():
         assert single._reduce()._entry is None  # what is written hangs on no tape
+
+
+def test_copies_of_a_compiled_block_are_blocks_of_their_own():
+    net = nn.HybridSequential()
+    net.add(nn.Dense(3), nn.BatchNorm())
+    net.initialize()
+    net.hybridize()
+    x = nd.random.uniform(shape=(2, 4))
+    before = net(x)
+    copies = [copy.deepcopy(net), pickle.loads(pickle.dumps(net))]
+    parameters = copy.deepcopy(net.collect_params())  # as programs keep the weights that they began with
+    net[0].weight.set_data(nd.zeros((3, 4)))
+    for other in copies:
+        assert (other(x) - before).abs().max().asscalar() < 1e-6
+    kept = parameters[net[0].weight.name].data()
+    assert (kept == copies[0][0].weight.data()).min().asscalar() == 1 and net(x).abs().max().asscalar() < 1e-6
