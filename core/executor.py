@@ -197,7 +197,7 @@ class Executor:
         ):
             for name, array in (given or {}).items():
                 if name in own:
-                    array.astype(own[name].dtype).copyto(own[name])
+                    array.astype(own[name].dtype, copy=False).copyto(own[name])
                 elif not allow_extra_params:
                     raise ValueError(f"there is no {what} {name!r}.{nearest(name, own)}")
 

@@ -228,8 +228,7 @@ def _update_params_on_kvstore(param_arrays, grad_arrays, kvstore, param_names):
     """Sends gradients to a store that updates, and takes the new weights."""
     for index, (name, arrays, grads) in enumerate(zip(param_names, param_arrays, grad_arrays)):
         if grads[0] is not None:
-            kvstore.push(name, grads, priority=-index)
-            kvstore.pull(name, arrays, priority=-index)
+            kvstore._push_and_pull(name, grads, arrays, priority=-index)
 
 
 def _update_params(param_arrays, grad_arrays, updater, num_device, kvstore=None, param_names=None):

@@ -374,7 +374,13 @@ def to_numpy(tensor: Tensor) -> np.ndarray:
         raise MXNetError("the array stands for no values: it was kept from the time when a hybridized block was traced")
     if tensor.dtype is torch.bfloat16:
         tensor = tensor.float()
-    return tensor.to("cpu", copy=True).contiguous().numpy() if tensor.is_cuda else tensor.contiguous().numpy().copy()
+    if tensor.is_cuda:
+        return tensor.to("cpu", copy=True).contiguous().numpy()
+    if is_large(tensor):  # a view of NumPy's would end that memory is shared until one writes, and keep it in place
+        values = np.empty(tensor.shape, NAMES[tensor.dtype])
+        torch.from_numpy(values).copy_(tensor)
+        return values
+    return tensor.contiguous().numpy().copy()
 
 
 def bits(tensor: Tensor) -> np.ndarray:

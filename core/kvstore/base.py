@@ -31,6 +31,11 @@ class KVStoreBase:
         """Whether the store offers something, such as `KVStoreBase.OPTIMIZER`."""
         raise NotImplementedError("the store does not define is_capable()")
 
+    def _push_and_pull(self, key, value, out, priority=0):
+        """`push` and `pull` as modules call them: nobody reads `out` in between."""
+        self.push(key, value, priority=priority)
+        self.pull(key, out, priority=priority)
+
     def save_optimizer_states(self, fname, dump_optimizer=False):
         """Writes the states of the optimizer to a file."""
         raise NotImplementedError(f"{type(self).__name__} does not run an optimizer")

@@ -6,6 +6,7 @@ import numbers
 
 from core import ndarray as nd
 from core import optimizer as opt
+from core import storage
 from core.base import MXNetError, as_list
 from core.kernels import communication
 from core.kvstore.base import KVStoreBase
@@ -98,6 +99,27 @@ class KVStore(KVStoreBase):
         """`push` and `pull` in one; without `out` the result goes to `value`."""
         self.push(key, value, priority)
         self.pull(key, value if out is None else out, priority, ignore_sparse=False)
+
+    def _push_and_pull(self, key, value, out, priority=0):
+        """A large array of `out` lets go of its memory before the update; then it and what is stored are one memory until
+        one of the two is written to. Of all rows that an update leaves alone nothing is copied.
+        """
+        taken = []
+        for k, targets in self._pairs(key, out):
+            stored = self._find(k)
+            for target in as_list(targets):
+                if target.stype == stored.stype == "default" and storage.is_large(target._data):
+                    taken.append((target, storage.release(target), stored))
+        taken = [row for row in taken if row[1] is not None]
+        try:
+            self.push(key, value, priority)
+        finally:
+            for target, description, stored in taken:
+                target._data = storage.restored(description, (stored,))
+        shared = {id(target) for target, *_ in taken}
+        for k, targets in self._pairs(key, out):
+            if left := [target for target in as_list(targets) if id(target) not in shared]:
+                self.pull(k, left, priority)
 
     def broadcast(self, key, value, out, priority=0):
         """`init` and `pull` in one."""

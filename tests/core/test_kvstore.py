@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 
 import core as mx
 from core.base import MXNetError
+from core.kvstore.base import KVStoreBase
 
 SHAPE = (4, 4)
 CONTEXTS = [mx.cpu(i) for i in range(4)]
@@ -162,3 +164,51 @@ def test_dense_arrays_are_pulled_from_row_sparse_keys():
     kv.push(3, values)
     kv.pull(3, out=values)
     assert all((value.asnumpy() == 4).all() for value in values)
+
+
+MANY = 20_000  # numbers in a weight that is worth sharing
+
+
+def updating_store(weight):
+    """A store of one key that subtracts what is pushed, and counts its updates."""
+    store = mx.kv.create("local")
+    store.init("w", weight)
+    store._set_updater(lambda key, gradient, stored: stored.__isub__(gradient))
+    return store
+
+
+def test_what_a_step_takes_back_shares_the_memory_of_the_store():
+    """As after `push` and `pull`, whoever writes between steps; of what the update leaves alone nothing is copied."""
+    begin = np.random.RandomState(0).rand(MANY).astype("float32")
+    ours, plain = (updating_store(mx.nd.array(begin)) for _ in range(2))
+    weights = [[mx.nd.array(begin, ctx=mx.cpu(i)) for i in range(2)] for _ in range(2)]
+    for step in range(4):
+        gradients = [mx.nd.full((MANY,), step + 1, ctx=mx.cpu(i)) for i in range(2)]
+        ours._push_and_pull("w", gradients, weights[0])
+        KVStoreBase._push_and_pull(plain, "w", gradients, weights[1])
+        expected = begin - 2 * sum(range(1, step + 2))
+        for array in (*weights[0], *weights[1]):
+            np.testing.assert_allclose(array.asnumpy(), expected, rtol=1e-5)
+        assert len({torch._C._data_address(array._data) for array in (*weights[0], ours._stored["w"])}) == 1
+        if step == 1:
+            for first, _ in weights:
+                first[:5] = 100  # neither the store nor the other context sees it, and the next step overwrites it
+            assert weights[0][1].max().asscalar() < 1 and ours._stored["w"].max().asscalar() < 1
+
+
+def test_views_of_a_weight_and_failing_updates_see_what_a_pull_would_give():
+    store, weight = updating_store(mx.nd.ones((MANY,))), mx.nd.ones((MANY,))
+    view, tensor = weight[:2], weight._data
+    store._push_and_pull("w", mx.nd.ones((MANY,)), weight)
+    assert view.asnumpy().tolist() == [0, 0] and weight._data is tensor and weight.sum().asscalar() == 0
+    view = tensor = None
+
+    def fail(key, gradient, stored):
+        raise ValueError("no update")
+
+    store._set_updater(fail)
+    with pytest.raises(ValueError, match="no update"):
+        store._push_and_pull("w", mx.nd.ones((MANY,)), weight)
+    assert weight.shape == (MANY,) and weight.sum().asscalar() == 0
+    weight[:] = 3
+    assert store._stored["w"].sum().asscalar() == 0
