@@ -6,7 +6,8 @@
 - `wide_deep`: a linear part on CSR rows beside looked-up columns and dense layers (example/sparse/wide_deep).
 
 Each contender is a process of its own that makes `--steps` steps from scratch; data are random, the same for both.
-Importing the library counts as memory, not as time. MXTEST_MXNET_PYTHON names an interpreter with the original MXNet.
+Importing the library counts as memory, not as time. Anonymous memory is what a process holds at the end that is no file's:
+pages of libraries, which processes share and the system may drop, are left out. MXTEST_MXNET_PYTHON names an interpreter with the original MXNet.
 
     MXTEST_MXNET_PYTHON=... python scripts/benchmarks/sparse.py
     python scripts/benchmarks/sparse.py linear --steps 3 --small    # to see that it runs
@@ -30,6 +31,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 OURS, ORIGINAL = "ours", "MXNet 1.9.1"
+# What columns are called, and what of an answer they show.
+MEMORY = {
+    "": "peak", ", above import": "above import", ", anonymous": "anonymous",
+    ", anonymous above import": "anonymous above import",
+}  # fmt: skip
 
 
 def main(argv: list[str] | None = None) -> list[dict]:
@@ -72,13 +78,12 @@ def compare(program: str, args: argparse.Namespace) -> dict:
     row: dict = {"program": program}
     for name, answers in found.items():
         row[f"{name} s"] = min(a["seconds"] for a in answers)
-        row[f"{name} MB"] = statistics.median(a["peak"] for a in answers)
-        row[f"{name}, above import MB"] = statistics.median(a["above import"] for a in answers)
+        for memory, key in MEMORY.items():
+            row[f"{name}{memory} MB"] = statistics.median(a[key] for a in answers)
     if ORIGINAL in found:
         row["time ratio"] = row[f"{OURS} s"] / row[f"{ORIGINAL} s"]
-        for what in ("MB", "above import MB"):
-            own, theirs = (row[f"{name}{', ' * (what != 'MB') or ' '}{what}"] for name in (OURS, ORIGINAL))
-            row[f"{what} ratio"] = own / theirs
+        for memory in MEMORY:
+            row[f"MB ratio{memory}"] = row[f"{OURS}{memory} MB"] / row[f"{ORIGINAL}{memory} MB"]
     return row
 
 
@@ -92,7 +97,7 @@ def contend(args: argparse.Namespace) -> dict:
     else:
         import core as mx
     mx.nd.waitall()
-    imported = peak()
+    imported, private = peak(), held("RssAnon")
     step = PROGRAMS[args.programs[0]](mx, args.small)
     mx.random.seed(0)
     for _ in range(2):
@@ -108,6 +113,8 @@ def contend(args: argparse.Namespace) -> dict:
         "wall": time.perf_counter() - start,
         "peak": peak(),
         "above import": peak() - imported,
+        "anonymous": held("RssAnon"),
+        "anonymous above import": held("RssAnon") - private,
         "output": float(output.mean()),
     }
     print(json.dumps(answer))
@@ -116,8 +123,13 @@ def contend(args: argparse.Namespace) -> dict:
 
 def peak() -> float:
     """The most MB that this process ever held; `getrusage` begins with what the process held that started it."""
+    return held("VmHWM")
+
+
+def held(what: str) -> float:
+    """MB of this process under a name that Linux gives them: RssAnon has no pages of files, VmHWM is the most so far."""
     with open("/proc/self/status") as lines:
-        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(what))
 
 
 def csr_rows(mx, random, rows: int, columns: int, stored: int):
