@@ -324,7 +324,7 @@ def _aot(kernel, kind: str, rows: int, columns: int, backend: str) -> AotCase:
     }
     # Which instructions multiply by eight columns differs between releases of Triton.
     demanded = tensor_core(rows, warps, kind) if columns >= 16 or kernel is _lstm_steps else None
-    return AotCase(kernel, signature, constexprs, warps, _STAGES, demanded, "cp.async", backend=backend)
+    return AotCase(kernel, signature, constexprs, warps, _STAGES, demanded, "cp.async", only=backend)
 
 
 AOT = [

@@ -31,7 +31,7 @@ class AotCase:
 
     `tensor_core` demands tensor-core instructions: "group" the fastest that an architecture has, which from Hopper on
     are those of four warps, "warp" those of one, "double" those of one for float64. `copies` demands a way from global to shared memory, as `Resources`
-    names it. `backend` is the only one that the kernel is meant for, None where that is any.
+    names it. `only` is the backend, or the instruction of products, of the targets that the kernel is meant for.
     """
 
     kernel: object
@@ -42,11 +42,11 @@ class AotCase:
     tensor_core: str | None = None
     copies: str | None = None
     since: int = 80
-    backend: str | None = None
+    only: str | None = None
 
     def meant_for(self, target: Target) -> bool:
         """Whether the kernel is meant for a target; AMD's are served by what serves the oldest of NVIDIA's."""
-        if self.backend not in (None, target.backend):
+        if self.only not in (None, target.backend, target.instruction):
             return False
         return self.since <= (target.arch if isinstance(target.arch, int) else 80)
 

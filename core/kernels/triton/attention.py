@@ -2,7 +2,9 @@
 
 Source: Dao, Fu, Ermon, Rudra and Re, 2022 (online softmax over key blocks, recomputation in the backward pass); Dao,
 2023 (loop order). Dropout draws Philox numbers by (sample, head, row, column), so the backward pass, which visits them
-in another order, finds the same mask. The backward pass is one loop over queries for each block of keys, which adds to
+in another order, finds the same mask. Keys and values of 16 bits come by descriptors where there are such: the product of a
+block's probabilities and values is under way while the next block's softmax is computed (as in FlashAttention-3, Shah
+et al., 2024). The backward pass is one loop over queries for each block of keys, which adds to
 dq with atomics: five products, 2.5 times the operations of the forward pass. Their order does not repeat, so in
 deterministic mode dq has a kernel of its own, which computes the scores once more: seven products.
 """
@@ -16,10 +18,11 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from core.base import MXNetError
 from core.kernels.dispatch import deterministic
-from core.kernels.triton._counting import blocks_of
+from core.kernels.triton._counting import WIDE, blocks_of
 from core.kernels.triton._kernel import jit
 from core.kernels.triton._types import in_type
 from core.kernels.triton.aot import AotCase, tensor_core
@@ -43,13 +46,20 @@ def attention(
     if o.numel() == 0:
         return o, fill_(lse, -torch.inf)
 
+    described = target_of(q.device).tma and _describable(k) and _describable(v)
+    options = _constexprs(q, scale, causal, dropout)
+
     def launch(config: Config) -> None:
+        keys, values = (_descriptor(t, config["BN"], options["BD"]) if described else t for t in (k, v))
         _forward_kernel[(triton.cdiv(q.shape[2], config["BM"]) * q.shape[0] * q.shape[1],)](
-            q, k, v, o, lse, length, key, *_strides(q, k, v), *_sizes(q, k),
-            **_constexprs(q, scale, causal, dropout), **config.launch_options(),
+            q, keys, values, o, lse, length, key, *_strides(q, k, v), *_sizes(q, k),
+            **options, DESCRIBED=described, **config.launch_options(),
         )  # fmt: skip
 
-    launch(_choose("attention", FORWARD, q, k, causal, dropout, launch))
+    if described:
+        launch(_choose("attention described", DESCRIBED_FORWARD, q, k, causal, dropout, launch, described))
+    else:
+        launch(_choose("attention", FORWARD, q, k, causal, dropout, launch))
     return o, lse
 
 
@@ -114,8 +124,9 @@ def _config(bm: int, bn: int, num_warps: int, num_stages: int) -> Config:
 # By bytes of an element and head size (the next power of two; 64 serves smaller ones), with dropout apart where its
 # random numbers need the registers, and for AMD (HIP) where its warps, of 64 threads, have too few of them. Of a tile of
 # queries (BM) and one of keys (BN) a program owns one and loops over the other. The last of a list compiles without
-# spills for each of NVIDIA's architectures, the others from Hopper on; AMD's all do for gfx942.
-HIP = "hip"
+# spills for each of NVIDIA's architectures, the others from Hopper on; AMD's all do for gfx942. Descriptors are of Hopper
+# and later; what waits for its values takes registers, and Blackwell's sums are in a memory of their own.
+HIP, BLACKWELL = "hip", "tcgen05"
 FORWARD = {
     (2, 64): [_config(128, 64, 8, 3), _config(128, 128, 8, 3), _config(64, 64, 4, 3)],
     (2, 64, "dropout"): [_config(128, 64, 8, 3), _config(64, 64, 4, 3)],
@@ -127,20 +138,23 @@ FORWARD = {
     (8, 128): [_config(32, 16, 8, 1)],
     (2, 256): [_config(64, 32, 8, 2)],
 }
+DESCRIBED_FORWARD = FORWARD | {
+    (2, 128): [_config(128, 64, 8, 3), _config(64, 64, 8, 3)],
+    (2, 128, BLACKWELL): [_config(128, 128, 8, 2), _config(64, 64, 8, 3)],
+}
 KEYS = {
-    (2, 64): [_config(64, 128, 8, 2), _config(64, 64, 4, 2)],
+    (2, 64): [_config(64, 128, 8, 2), _config(32, 64, 4, 2)],
     (2, 64, "dropout"): [_config(64, 128, 8, 2), _config(32, 64, 4, 2)],
     (2, 128): [_config(64, 64, 8, 2), _config(32, 64, 8, 2)],
-    (2, 128, "dropout"): [_config(32, 64, 8, 3), _config(32, 32, 4, 2)],
+    (2, 128, "dropout"): [_config(32, 128, 8, 2), _config(32, 32, 4, 2)],
     (4, 64): [_config(16, 32, 8, 1)],
     (4, 128): [_config(16, 16, 4, 1)],
-    (8, 64): [_config(16, 32, 8, 1)],
-    (8, 128): [_config(16, 16, 8, 1)],
+    (8, 64): [_config(16, 32, 4, 1)],
+    (8, 128): [_config(16, 16, 8, 2)],
     (2, 256): [_config(32, 32, 8, 1)],
     (2, 64, HIP): [_config(32, 64, 4, 2), _config(32, 32, 4, 2)],
     (2, 128, HIP): [_config(32, 64, 4, 1), _config(16, 64, 4, 1)],
     (2, 256, HIP): [_config(16, 32, 4, 1), _config(16, 32, 8, 1)],
-    (8, 64, HIP): [_config(16, 32, 4, 1)],
     (8, 128, HIP): [_config(16, 16, 4, 1)],
 }
 QUERIES = {
@@ -150,11 +164,10 @@ QUERIES = {
     (4, 64): [_config(64, 16, 8, 1)],
     (4, 128): [_config(16, 16, 4, 1)],
     (8, 64): [_config(32, 16, 8, 1)],
-    (8, 128): [_config(16, 16, 8, 1)],
+    (8, 128): [_config(16, 16, 4, 1)],
     (2, 256): [_config(32, 32, 8, 1)],
     (2, 64, HIP): [_config(64, 64, 4, 1), _config(64, 32, 4, 1)],
     (2, 256, HIP): [_config(32, 32, 4, 1), _config(32, 16, 4, 1)],
-    (8, 128, HIP): [_config(16, 16, 4, 1)],
 }
 DELTA_ROWS = 16
 LARGEST_HEAD = {2: 256, 4: 128, 8: 128}  # by bytes of an element
@@ -167,30 +180,50 @@ _ROUNDS = tl.constexpr(7)
 def _forward_kernel(
     q, k, v, o, lse, length, key, q_b, q_h, q_l, k_b, k_h, k_l, v_b, v_h, v_l, heads, lq, lk, d,
     SCALE: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, ACC: tl.constexpr, PRECISION: tl.constexpr,
-    EVEN_D: tl.constexpr, BD: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    EVEN_D: tl.constexpr, DESCRIBED: tl.constexpr, BD: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
     block, sample, head, matrix = _position(heads, lq, BM, CAUSAL)
     key = number_of(key)
     rows = block * BM + tl.arange(0, BM)
     i = tl.arange(0, BD)
     query = _load_rows(q + sample * q_b + head * q_h, rows, q_l, lq, i, d, False, EVEN_D)
-    k += sample * k_b + head * k_h
-    v += sample * v_b + head * v_h
     limit = _valid_keys(length, sample, lk)
     stop = tl.minimum(limit, block * BM + BM) if CAUSAL else limit
     # Blocks of keys that every query of this program sees whole come first and need no mask.
     whole = (tl.minimum(limit, block * BM + 1) if CAUSAL else limit) // BN * BN
-    largest = tl.full([BM], float("-inf"), ACC)
+    # Below every score, so that of a row that sees nothing no exponential is NaN.
+    largest = tl.full([BM], -3e38 if DESCRIBED else float("-inf"), ACC)
     total = tl.zeros([BM], ACC)
     sums = tl.zeros([BM, BD], ACC)
-    largest, total, sums = _attend(
-        query, k, v, k_l, v_l, rows, i, d, 0, whole, limit, largest, total, sums, key, matrix,
-        False, SCALE, CAUSAL, DROPOUT, PRECISION, EVEN_D, BN,
-    )  # fmt: skip
-    largest, total, sums = _attend(
-        query, k, v, k_l, v_l, rows, i, d, whole, stop, limit, largest, total, sums, key, matrix,
-        True, SCALE, CAUSAL, DROPOUT, PRECISION, EVEN_D, BN,
-    )  # fmt: skip
+    if DESCRIBED:
+        p, largest, total, faded = _exponentials(
+            _scores(query, _described(k, sample, head, 0), SCALE, ACC, PRECISION), rows, 0, limit, largest, total, key,
+            matrix, True, CAUSAL, DROPOUT, BN,
+        )  # fmt: skip
+        p = p.to(v.dtype).to(tl.int16, bitcast=True)
+        p, largest, total, faded, sums = _attend_described(
+            query, k, v, sample, head, rows, BN, whole, limit, p, largest, total, faded, sums, key, matrix,
+            False, SCALE, CAUSAL, DROPOUT, PRECISION, BN,
+        )  # fmt: skip
+        p, largest, total, faded, sums = _attend_described(
+            query, k, v, sample, head, rows, tl.maximum(whole, BN), stop, limit, p, largest, total, faded, sums, key,
+            matrix, True, SCALE, CAUSAL, DROPOUT, PRECISION, BN,
+        )  # fmt: skip
+        last = tl.maximum(stop - 1, 0) // BN * BN
+        values = _described(v, sample, head, last)
+        values = tl.where((last + tl.arange(0, BN) < stop)[:, None], values, 0)
+        sums = multiply_add(p.to(v.dtype, bitcast=True), values, sums * faded[:, None], PRECISION)
+    else:
+        k += sample * k_b + head * k_h
+        v += sample * v_b + head * v_h
+        largest, total, sums = _attend(
+            query, k, v, k_l, v_l, rows, i, d, 0, whole, limit, largest, total, sums, key, matrix,
+            False, SCALE, CAUSAL, DROPOUT, PRECISION, EVEN_D, BN,
+        )  # fmt: skip
+        largest, total, sums = _attend(
+            query, k, v, k_l, v_l, rows, i, d, whole, stop, limit, largest, total, sums, key, matrix,
+            True, SCALE, CAUSAL, DROPOUT, PRECISION, EVEN_D, BN,
+        )  # fmt: skip
     blind = total == 0
     result = sums / tl.where(blind, 1, total)[:, None]
     _store_rows(o + matrix * lq * d, rows, d, lq, i, d, result, EVEN_D)
@@ -209,19 +242,67 @@ def _attend(
     for first in range(start, stop, BN):
         columns = first + tl.arange(0, BN)
         keys = _load_rows(k, columns, k_l, stop, i, d, not MASKED, EVEN_D)
-        scores = _product(query, keys.T, total.dtype, PRECISION) * (SCALE * _LOG2_E)
-        if MASKED:
-            scores = tl.where(_visible(rows[:, None], columns[None, :], limit, CAUSAL), scores, float("-inf"))
-        raised = tl.maximum(largest, tl.max(scores, 1))
-        p = tl.exp2(scores - raised[:, None])
-        faded = tl.exp2(largest - raised)
-        total = total * faded + tl.sum(p, 1)
-        if DROPOUT > 0:
-            p *= _mask(key, matrix, rows, first, DROPOUT, BN)
+        p, largest, total, faded = _exponentials(
+            _scores(query, keys, SCALE, total.dtype, PRECISION), rows, first, limit, largest, total, key, matrix,
+            MASKED, CAUSAL, DROPOUT, BN,
+        )  # fmt: skip
         values = _load_rows(v, columns, v_l, stop, i, d, not MASKED, EVEN_D)
         sums = multiply_add(p.to(values.dtype), values, sums * faded[:, None], PRECISION)
-        largest = raised
     return largest, total, sums
+
+
+@jit
+def _attend_described(
+    query, k, v, sample, head, rows, start, stop, limit, p, largest, total, faded, sums, key, matrix,
+    MASKED: tl.constexpr, SCALE: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, PRECISION: tl.constexpr,
+    BN: tl.constexpr,
+):  # fmt: skip
+    """As `_attend`, of keys and values that come by descriptors, one block behind.
+
+    The product of a block's `p` and its values is under way while the softmax of the next block is computed, for nothing
+    in a turn of the loop asks for the sums. `p` goes from turn to turn as bits: of floats Triton would think that they
+    were loaded, and lay them in shared memory.
+    """
+    for first in range(start, stop, BN):
+        scores = _scores(query, _described(k, sample, head, first), SCALE, total.dtype, PRECISION)
+        values = _described(v, sample, head, first - BN)
+        sums = multiply_add(p.to(v.dtype, bitcast=True), values, sums * faded[:, None], PRECISION)
+        p, largest, total, faded = _exponentials(
+            scores, rows, first, limit, largest, total, key, matrix, MASKED, CAUSAL, DROPOUT, BN
+        )
+        p = p.to(v.dtype).to(tl.int16, bitcast=True)
+    return p, largest, total, faded, sums
+
+
+@jit
+def _scores(query, keys, SCALE: tl.constexpr, ACC: tl.constexpr, PRECISION: tl.constexpr):
+    """In units of log 2."""
+    return _product(query, keys.T, ACC, PRECISION) * (SCALE * _LOG2_E)
+
+
+@jit
+def _exponentials(
+    scores, rows, first, limit, largest, total, key, matrix,
+    MASKED: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    """Of the scores of the keys from `first` on, above the largest so far; that one; their sum; what the sums before
+    have to be multiplied by."""
+    if MASKED:
+        columns = first + tl.arange(0, BN)
+        scores = tl.where(_visible(rows[:, None], columns[None, :], limit, CAUSAL), scores, float("-inf"))
+    raised = tl.maximum(largest, tl.max(scores, 1))
+    p = tl.exp2(scores - raised[:, None])
+    faded = tl.exp2(largest - raised)
+    total = total * faded + tl.sum(p, 1)
+    if DROPOUT > 0:
+        p *= _mask(key, matrix, rows, first, DROPOUT, BN)
+    return p, raised, total, faded
+
+
+@jit
+def _described(t, sample, head, first):
+    """A block of rows of one matrix, by its descriptor; 0 beyond its end."""
+    return t.load([sample.to(tl.int32), head.to(tl.int32), first, 0]).reshape(t.block_shape[2], t.block_shape[3])
 
 
 @jit
@@ -426,6 +507,22 @@ def _strides(*tensors: Tensor) -> list[int]:
     return [stride for t in tensors for stride in t.stride()[:3]]
 
 
+def _describable(t: Tensor) -> bool:
+    """Whether a TMA descriptor can describe the rows (B, H, L, D), which begin at multiples of 16 bytes.
+
+    Axes may lie in any order in memory: FlashAttention-3 describes (B, L, H, D) so.
+    """
+    if t.element_size() != 2 or t.data_ptr() % 16 or not 0 < max(t.shape) < WIDE or not t.numel():
+        return False
+    return all(stride > 0 and stride % 8 == 0 for stride, n in zip(t.stride(), t.shape[:3], strict=False) if n > 1)
+
+
+def _descriptor(t: Tensor, rows: int, columns: int) -> TensorDescriptor:
+    """Describes (B, H, L, D), for blocks of rows of one matrix."""
+    strides = [stride if n > 1 else 8 for stride, n in zip(t.stride(), t.shape[:3], strict=False)]
+    return TensorDescriptor(t, list(t.shape), [*strides, 1], [1, 1, rows, columns])
+
+
 def _sizes(q: Tensor, k: Tensor) -> tuple[int, int, int, int]:
     return q.shape[1], q.shape[2], k.shape[2], q.shape[3]
 
@@ -445,17 +542,19 @@ def _constexprs(q: Tensor, scale: float, causal: bool, dropout: float) -> dict[s
 
 
 def _choose(
-    name: str, table: dict, q: Tensor, k: Tensor, causal: bool, dropout: float, launch: Callable[[Config], None]
-) -> Config:
-    head, backend = max(64, triton.next_power_of_2(q.shape[3])), target_of(q.device).backend
-    configs = _configs(table, q.element_size(), head, dropout, backend)
+    name: str, table: dict, q: Tensor, k: Tensor, causal: bool, dropout: float, launch: Callable[[Config], None],
+    described: bool = False,
+) -> Config:  # fmt: skip
+    head, target = max(64, triton.next_power_of_2(q.shape[3])), target_of(q.device)
+    configs = _configs(table, q.element_size(), head, dropout, target.instruction if described else target.backend)
     key = (q.dtype, causal, dropout > 0, q.shape[3], *shape_class(q.shape[0] * q.shape[1], q.shape[2], k.shape[2]))
     return choose(name, key, configs, launch)
 
 
-def _configs(table: dict, size: int, head: int, dropout: float, backend: str) -> list[Config]:
+def _configs(table: dict, size: int, head: int, dropout: float, kind: str) -> list[Config]:
+    """For a kind of device: a backend, or with descriptors the instruction that multiplies."""
     plain = table.get((size, head, "dropout"), table[size, head]) if dropout else table[size, head]
-    return table.get((size, head, backend), plain)
+    return table.get((size, head, kind), plain)
 
 
 @jit
@@ -475,14 +574,15 @@ def _aot() -> Iterator[AotCase]:
     sizes = {"length": "*i32", "key": "i64", "heads": "i32", "lq": "i32", "lk": "i32", "d": "i32:16"}
     cases = itertools.product(
         (
-            (_forward_kernel, FORWARD, {}), (_keys_kernel, KEYS, {"ADDS": True}), (_keys_kernel, KEYS, {"ADDS": False}),
-            (_queries_kernel, QUERIES, {}),
+            (_forward_kernel, FORWARD, {"DESCRIBED": False}), (_forward_kernel, DESCRIBED_FORWARD, {"DESCRIBED": True}),
+            (_keys_kernel, KEYS, {"ADDS": True}), (_keys_kernel, KEYS, {"ADDS": False}), (_queries_kernel, QUERIES, {}),
         ),
         ((2, False, 0.0), (2, True, 0.1), (4, True, 0.1), (8, True, 0.1)),
         (64, 128, 256),
     )  # fmt: skip
     for (kernel, table, extra), (size, causal, dropout), head in cases:
-        if head > LARGEST_HEAD[size]:
+        described = extra.get("DESCRIBED", False)
+        if head > LARGEST_HEAD[size] or (described and size != 2):
             continue
         kind, acc = {2: ("*bf16", "*fp32"), 4: ("*fp32", "*fp32"), 8: ("*fp64", "*fp64")}[size]
         types = dict.fromkeys(("q", "k", "v", "o", "do", "dq", "dk", "dv"), kind) | (
@@ -495,17 +595,17 @@ def _aot() -> Iterator[AotCase]:
             "PRECISION": "tf32x3" if size == 4 else "ieee", "EVEN_D": True, "BD": head,
         }  # fmt: skip
         signature = {name: types[name] for name in kernel.arg_names if name in types}
-        apart = (size, head, HIP) in table
-        for backend in ("cuda", HIP) if apart else (None,):
-            configs = _configs(table, size, head, dropout, backend or "cuda")
+        kinds = ("wgmma", BLACKWELL) if described else ("cuda", HIP) if (size, head, HIP) in table else (None,)
+        for only in kinds:
+            configs = _configs(table, size, head, dropout, only or "cuda")
             for c in configs:
-                since = 80 if c is configs[-1] or backend == HIP else 90
-                values = fixed | extra | c.constexprs
+                since = 80 if only == HIP or (c is configs[-1] and not described) else 90
+                values, given = fixed | extra | c.constexprs, signature
+                if described:
+                    given = signature | dict.fromkeys("kv", f"tensordesc<{kind[1:]}[1, 1, {c['BN']}, {head}]>")
                 demanded = tensor_core(c["BN" if kernel is _keys_kernel else "BM"], c.num_warps, kind[1:])
-                copies = "cp.async" if c.num_stages > 1 else None
-                yield AotCase(
-                    kernel, signature, values, c.num_warps, c.num_stages, demanded, copies, since, backend
-                )  # fmt: skip
+                copies = "tma" if described else "cp.async" if c.num_stages > 1 else None
+                yield AotCase(kernel, given, values, c.num_warps, c.num_stages, demanded, copies, since, only)
 
 
 _CACHE = dict.fromkeys(("count", "heads", "steps", "capacity", "width"), "i32")

@@ -587,9 +587,7 @@ def _aot_pointers(kind: str, config: Config, last=_PLAIN, aligned: bool = True, 
         signature = {name: given.partition(":")[0] for name, given in signature.items()}
     demanded = None if kind == "i32" else tensor_core(config["BLOCK_M"], config.num_warps, kind)
     copies = "cp.async" if aligned and demanded else None
-    return AotCase(
-        kernel, signature, constexprs, config.num_warps, config.num_stages, demanded, copies, backend=backend
-    )
+    return AotCase(kernel, signature, constexprs, config.num_warps, config.num_stages, demanded, copies, only=backend)
 
 
 def _pointer_cases(kind: str, configs: list[Config], last=_PLAIN) -> list[AotCase]:

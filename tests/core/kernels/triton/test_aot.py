@@ -7,6 +7,7 @@ compiles all of them, for sm_80 and sm_100 as well. Products are compiled for AM
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -56,6 +57,26 @@ def run(root, *arguments):
     return subprocess.run(
         [sys.executable, script, "--json", *arguments], capture_output=True, text=True, env=environment, cwd=root
     )
+
+
+def test_attention_does_not_wait_for_its_second_product(root):
+    """On Hopper p v of one block is under way during the softmax of the next: each loop hands it on unfinished."""
+    program = (
+        "import sys, triton; from core.kernels.triton import aot, attention, targets; compile = triton.compile\n"
+        "def shown(*args, **options):\n    made = compile(*args, **options); sys.stderr.write(made.asm['ttgir']); return made\n"
+        "aot.triton.compile = shown; target = targets.TARGETS['cuda:90']\n"
+        "aot.compile_case(next(case for case in attention.AOT if case.constexprs.get('DESCRIBED')), target)\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, cwd=root, check=True
+    )
+    products = re.findall(r"(%\w+) = ttng\.warp_group_dot ", result.stderr)
+    ends = [
+        set(re.findall(r"%\w+(?![\w#])", line.partition(":")[0]))
+        for line in re.findall(r"scf\.yield (.*)", result.stderr)
+    ]
+    assert len(products) == 6 and [len(end.intersection(products)) for end in ends] == [1, 1]
 
 
 def test_programs_of_amd_tell_others_of_finished_stores_alone(root):

@@ -68,6 +68,30 @@ def test_layouts():
     check(q, k, v, do[..., :1].expand_as(do), False, torch.tensor([9, 4]))
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("lengths", [None, [150, 0]])
+@pytest.mark.parametrize("size", [(2, 2, 70, 300, 64), (2, 1, 260, 260, 24), (2, 1, 130, 129, 160)])
+def test_blocks_by_descriptors(size, lengths, causal, dtype, monkeypatch):
+    """Keys and values that come by descriptors, in blocks and in either order of axes, beside those that do not."""
+    q, k, v, _ = inputs(*size, dtype)
+    q, k, v, length = q / 4, k, v.transpose(1, 2).contiguous().transpose(1, 2), None
+    if lengths:
+        length = torch.tensor(lengths, dtype=torch.int32)
+        k[0, :, 150:] = v[0, :, 150:] = torch.nan  # nobody sees these
+    described, made = family._descriptor, []
+    monkeypatch.setattr(family, "_descriptor", lambda *given: made.append(given) or described(*given))
+    found = family.attention(q, k, v, SCALE, causal, length, 0.0, None)
+    assert len(made) == 2
+    monkeypatch.setattr(family, "_describable", lambda t: False)
+    beside = family.attention(q, k, v, SCALE, causal, length, 0.0, None)
+    assert len(made) == 2
+    expected = truth.attention(*(t.double().nan_to_num() for t in (q, k, v)), SCALE, causal, length, 0.0, None)
+    for o, lse in (found, beside):
+        close(o, expected[0])
+        assert torch.allclose(lse.double(), expected[1], atol=1e-3)
+
+
 @pytest.mark.slow  # the interpreter copies what the tensor's memory spans, 4 GB
 def test_offsets_beyond_32_bits():
     q, k, v, _ = inputs(2, 1, 5, 7, 8, torch.float16)
@@ -157,6 +181,7 @@ SAMPLES = [
     lambda: family.attention_grad(*[HALF] * 5, LSE, SCALE, False, None, 0.0, None),
     lambda: family.attention_grad(*[W] * 5, torch.ones(1, 1, 70), SCALE, True, None, 0.0, None),
     lambda: family.attention(*[W] * 3, SCALE, False, None, 0.0, None),
+    lambda: family.attention(*[HALF] * 3, SCALE, True, LENGTH, 0.1, 7),
 ]
 
 
