@@ -100,7 +100,7 @@ class ResidualCell(ModifierCell):
 
     def hybrid_forward(self, F, inputs, states):
         output, states = self.base_cell(inputs, states)
-        return output + inputs, states
+        return F.elemwise_add(output, inputs, name=f"t{self._counter}_fwd"), states
 
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
         self.reset()
@@ -111,8 +111,9 @@ class ResidualCell(ModifierCell):
         inputs, axis, F, _ = format_sequence(length, inputs, layout, merge_outputs)
         if valid_length is not None:
             inputs = mask_steps(F, inputs, length, valid_length, axis, merge_outputs)
-        outputs = outputs + inputs if merge_outputs else [o + i for o, i in zip(outputs, inputs)]
-        return outputs, states
+        if merge_outputs:
+            return F.elemwise_add(outputs, inputs), states
+        return [F.elemwise_add(output, x) for output, x in zip(outputs, inputs)], states
 
 
 class _unwrapped:

@@ -294,7 +294,7 @@ class LSTMCell(_SquashingCell):
         forget_gate = self._get_activation(F, gates[1], gate)
         candidate = self._get_activation(F, gates[2], activation)
         out_gate = self._get_activation(F, gates[3], gate)
-        cell = forget_gate * states[1] + in_gate * candidate
+        cell = F.elemwise_add(forget_gate * states[1], in_gate * candidate, name=f"t{self._counter}_state")
         squashed = self._get_activation(F, cell, activation)
         hidden = F.elemwise_mul(out_gate, squashed, name=f"t{self._counter}_out")
         return hidden, [hidden, cell]

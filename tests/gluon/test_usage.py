@@ -11,7 +11,7 @@ import core as mx
 import gluon
 from core import autograd, nd
 from core.contrib.text.vocab import Vocabulary
-from gluon import nn, rnn
+from gluon import contrib, nn, rnn
 from gluon.contrib.data import text
 
 
@@ -274,3 +274,28 @@ def test_group_norm_with_a_factor_for_each_channel(hybridize):
     one_a_group = nn.GroupNorm(num_groups=2)
     one_a_group.initialize()
     assert one_a_group(nd.array(x)).shape == x.shape and one_a_group.gamma.shape == (2,)
+
+
+@pytest.mark.parametrize(
+    "make, outputs, states",  # the names that MXNet 1.9.1 gives them
+    [
+        (lambda: rnn.LSTMCell(5, prefix="a_"), ["a_t1_out_output"], ["a_t1_out_output", "a_t1_state_output"]),
+        (
+            lambda: contrib.rnn.LSTMPCell(6, 3, prefix="a_"),
+            ["a_t1_out_output"],
+            ["a_t1_out_output", "a_t1_state_output"],
+        ),
+        (
+            lambda: contrib.rnn.Conv1DLSTMCell((4, 7), 4, 3, 3, prefix="a_"),
+            ["a_t1_out_output"],
+            ["a_t1_out_output", "a_t1_state_output"],
+        ),
+        (lambda: rnn.ResidualCell(rnn.GRUCell(4, prefix="a_")), ["elemwise_add1_output"], ["a_t1_out_output"]),
+    ],
+    ids=["lstm", "lstmp", "conv_lstm", "residual"],
+)
+def test_states_of_cells_are_named_as_in_mxnet(make, outputs, states):
+    with mx.name.NameManager():
+        found, last = make().unroll(2, [mx.sym.var("t0"), mx.sym.var("t1")])
+    assert found[-1].list_outputs() == outputs
+    assert [name for state in last for name in state.list_outputs()] == states

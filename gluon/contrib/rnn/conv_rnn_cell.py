@@ -129,7 +129,8 @@ class _ConvLSTMCell(_ConvCell):
         i2h, h2h = self._convolve(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         in_gate, forget_gate, candidate, out_gate = self._split(F, i2h + h2h)
         candidate = self._get_activation(F, candidate, self._activation)
-        cell = F.sigmoid(forget_gate) * states[1] + F.sigmoid(in_gate) * candidate
+        kept, added = F.sigmoid(forget_gate) * states[1], F.sigmoid(in_gate) * candidate
+        cell = F.elemwise_add(kept, added, name=f"t{self._counter}_state")
         squashed = self._get_activation(F, cell, self._activation)
         output = F.elemwise_mul(F.sigmoid(out_gate), squashed, name=f"t{self._counter}_out")
         return output, [output, cell]

@@ -140,7 +140,8 @@ class LSTMPCell(HybridRecurrentCell):
         i2h = F.FullyConnected(inputs, i2h_weight, i2h_bias, num_hidden=rows, name=name + "i2h")
         h2h = F.FullyConnected(states[0], h2h_weight, h2h_bias, num_hidden=rows, name=name + "h2h")
         in_gate, forget_gate, candidate, out_gate = F.SliceChannel(i2h + h2h, num_outputs=4)
-        cell = F.sigmoid(forget_gate) * states[1] + F.sigmoid(in_gate) * F.tanh(candidate)
+        kept, added = F.sigmoid(forget_gate) * states[1], F.sigmoid(in_gate) * F.tanh(candidate)
+        cell = F.elemwise_add(kept, added, name=name + "state")
         if self._cell_clip is not None:
             cell = F.clip(cell, -self._cell_clip, self._cell_clip)
         hidden = F.sigmoid(out_gate) * F.tanh(cell)
