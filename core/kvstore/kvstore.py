@@ -111,6 +111,9 @@ class KVStore(KVStoreBase):
                 if target.stype == stored.stype == "default" and storage.is_large(target._data):
                     taken.append((target, storage.release(target), stored))
         taken = [row for row in taken if row[1] is not None]
+        if not taken:
+            super()._push_and_pull(key, value, out, priority)
+            return
         try:
             self.push(key, value, priority)
         finally:
