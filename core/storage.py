@@ -332,6 +332,16 @@ def _is_plain(tensor: Tensor, siblings: int = 0) -> bool:
     return users == 1 if base is None else base._use_count() == 2 + siblings and users == 2 + siblings
 
 
+def is_reached_by(tensor: Tensor, references: int) -> bool:
+    """Whether no other tensor on a CPU lies in this one's memory, to which no more than these references in Python lead,
+    the caller's among them.
+    """
+    if not tensor.is_cpu or tensor._base is not None or sys.getrefcount(tensor) > references + 2:
+        return False
+    memory = tensor.untyped_storage()
+    return tensor._use_count() == 1 and torch._C._storage_Use_Count(memory._cdata) == 2
+
+
 def is_dense(tensor: Tensor) -> bool:
     """Whether the elements fill a block of memory, each one in a place of its own."""
     layout = CHANNELS_LAST.get(tensor.dim())

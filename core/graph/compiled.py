@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +21,7 @@ from core.graph.shape_classes import MOST, OpenShapes, ShapeClass, class_of
 from core.graph.trace import ReadsValue, Slot, Traced, Untraceable, mapped, trace
 from core.graph.versions import Versions, thread
 from core.ndarray.ndarray import NDArray
+from core.ndarray.sealed import Watch
 
 state = autograd.state
 LIMIT = 256  # plans that one block keeps; the oldest goes first
@@ -295,7 +295,6 @@ class Plan:
         self.early = early_part(graph, self._sharing) if any(node.early for node in graph.nodes) else None
         self._watched = sorted({v.index for node in graph.nodes if node.early for v in node.reads() if v.role == HELD})
         self.prepared_bytes = sum(v.nbytes for v in graph.prepared())
-        self._state: tuple = ()
         self._ready: tuple = ()
         self.starts = any(node.op.starts for node in traced.graph.nodes if not node.backward)
         self.moves = any(node.op.moves(node.attrs) for node in traced.graph.nodes if not node.backward)
@@ -311,6 +310,12 @@ class Plan:
         self._run_early = None if self.early is None else storage.on_device(ctx, self.early.run)
         self._ctx = ctx
         self.arrays = graph.arrays
+        early, late = (
+            {v.index for v in written(n for n in graph.nodes if n.early is e) if v.role == HELD} for e in (True, False)
+        )
+        self._others = sorted({*range(len(self.arrays))} - {*self._watched} | late)
+        self._written_early = sorted(early)
+        self._watch, self._values = Watch([self.arrays[k] for k in self._watched]), -1
         self._results = [(v.kind, v.ctx) for v in graph.outputs]
         self._views = [k for k, v in enumerate(graph.outputs) if _looks_outside(v, self._sharing)]
         self._template = traced.template
@@ -333,7 +338,7 @@ class Plan:
 
     def __call__(self, leaves: list[NDArray]):
         keys = [random_keys.next_key(ctx) for ctx in self._draw_contexts]
-        held = [a._data for a in self.arrays]
+        held = self._held()
         prepared = self._prepared(held) if self.early is not None else ()
         try:
             results, saved = self._run([x._data for x in leaves], held, prepared, keys)
@@ -354,17 +359,27 @@ class Plan:
             return outputs[self._plain]
         return _filled(self._template, outputs, leaves, self)
 
+    def _held(self) -> list:
+        """The tensors of the arrays; what was made of those that the early part reads is let go where they changed."""
+        if not self._watched:
+            return [a._data for a in self.arrays]
+        if self._watch.changed() or self._values != Versions.values:
+            self._values, self._ready = Versions.values, ()
+        held = [None] * len(self.arrays)
+        for k, tensor in zip(self._watched, self._watch.tensors, strict=True):
+            held[k] = tensor
+        for k in self._others:
+            held[k] = self.arrays[k]._data
+        return held
+
     def _prepared(self, held: list) -> tuple:
-        """What the early part gives for these held tensors: made anew when one of them was written to or replaced."""
-        if self._ready and not self._watched:
-            return self._ready  # it is made of constants alone
-        tensors = [held[k] for k in self._watched]
-        state = Versions.values, [t._version for t in tensors]
+        """What the early part gives for these held tensors."""
         ready = self._ready
-        if not ready or state != self._state or not all(map(operator.is_, tensors, self._last)):
+        if not ready:
+            for k in self._written_early:
+                held[k] = self.arrays[k]._data
             ready = self._ready = self._run_early(held)
-            self._state = Versions.values, [t._version for t in tensors]  # the early part itself may write
-            self._last = tensors
+            self._watch.look()
             self._hold(self)
         return ready
 

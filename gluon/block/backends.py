@@ -6,7 +6,6 @@ and recorded calls are computed here as ever.
 
 from __future__ import annotations
 
-import operator
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +17,7 @@ from core.base import MXNetError, nearest
 from core.dtypes import dtype_name
 from core.extras import load
 from core.graph.versions import Versions
+from core.ndarray.sealed import Watch
 from gluon.block.operators import leaves
 from gluon.block.structure import _regroup
 
@@ -31,9 +31,7 @@ class Delegate:
         self._block, self._load = block, _loader(backend, options)
         self._runs: dict[tuple, Callable] = {}
         self._state: tuple = ()
-        self._parameters: list = []
-        self._tensors: list = []
-        self._versions: list[int] = []
+        self._watch = Watch([])
 
     def __call__(self, args: tuple):
         arrays = [x for x in leaves(args) if x is not None]
@@ -52,12 +50,8 @@ class Delegate:
         """Whether the parameters, or what they hold, are others than at the last call."""
         state = self._block._compiled, Versions.arrays
         if state != self._state:
-            self._state, self._parameters = state, self._block._arrays()
-        tensors = [a._data for a in self._parameters]
-        versions = [t._version for t in tensors]
-        same = versions == self._versions and all(map(operator.is_, tensors, self._tensors))
-        self._tensors, self._versions = tensors, versions
-        return not same
+            self._state, self._watch = state, Watch(self._block._arrays())
+        return self._watch.changed()
 
     def _prepared(self, arrays: list) -> Callable:
         """The function of NumPy arrays that the library makes of the network."""

@@ -281,7 +281,7 @@ class Parameter:
     def _laid_out(self, arrays):
         if self._channels_last:
             for array in arrays:
-                array._data = storage.channels_last(array._data)
+                array._data = storage.counted_alone(storage.channels_last(array._data))
         return arrays
 
     def _mark(self):
