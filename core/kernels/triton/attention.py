@@ -137,6 +137,7 @@ FORWARD = {
     (8, 64): [_config(32, 16, 4, 1)],
     (8, 128): [_config(32, 16, 8, 1)],
     (2, 256): [_config(64, 32, 8, 2)],
+    (2, 128, HIP): [_config(128, 64, 8, 1), _config(64, 32, 4, 2)],
 }
 DESCRIBED_FORWARD = FORWARD | {
     (2, 128): [_config(128, 64, 8, 3), _config(64, 64, 8, 3)],
