@@ -151,7 +151,7 @@ def index_get(x, index_tuple):
     y = torch.empty(shape + rows.shape[len(axes) :], dtype=x.dtype, device=x.device)
     positions = _positions(indices, rows.shape)
     gather_rows(rows, positions, y, 1, math.prod(rows.shape[: len(axes)]), math.prod(rows.shape[len(axes) :]))
-    return _index_axes_to(y, len(shape), _first_axis(axes)).contiguous()
+    return contiguous(_index_axes_to(y, len(shape), _first_axis(axes)))
 
 
 def index_put(x, index_tuple, value, accumulate):

@@ -8,13 +8,12 @@ import torch
 from torch import Tensor
 
 from core.kernels.formula import Formula
-from core.kernels.layout import laid_out_as
 from core.kernels.triton import _layer_norm, _per_channel
 from core.kernels.triton._filled import full, zeros
 from core.kernels.triton._fold import fold
 from core.kernels.triton._moments import moments_of
 from core.kernels.triton._types import in_type
-from core.kernels.triton.copies import contiguous
+from core.kernels.triton.copies import contiguous, write_
 from core.kernels.triton.pointwise import pointwise
 from core.kernels.triton.tiles import accumulator
 
@@ -40,7 +39,7 @@ def batch_norm_grad(
     dy: Tensor, x: Tensor, gamma: Tensor | None, mean: Tensor, rstd: Tensor, axis: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     view = _per_channel.channels(x, axis)
-    dy = laid_out_as(view.x, dy)
+    dy = _laid_out_as(view.x, dy)
     sums = _per_channel.gradient_sums(view, dy, mean, rstd)
     dx = _per_channel.apply_gradient(view, dy, gamma, mean, rstd, sums)
     return dx, *_parameters(sums, gamma)
@@ -50,10 +49,15 @@ def batch_norm_inference_grad(
     dy: Tensor, x: Tensor, gamma: Tensor | None, mean: Tensor, var: Tensor, axis: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     view = _per_channel.channels(x, axis)
-    dy = laid_out_as(view.x, dy)
+    dy = _laid_out_as(view.x, dy)
     sums = _per_channel.gradient_sums(view, dy, mean, var, eps)
     dx = _per_channel.apply_gradient(view, dy, gamma, mean, var, None, eps)
     return dx, *_parameters(sums, gamma)
+
+
+def _laid_out_as(x: Tensor, dy: Tensor) -> Tensor:
+    """`dy` in the strides of `x`."""
+    return dy if dy.stride() == x.stride() else write_(torch.empty_like(x), dy)
 
 
 def move_statistics(
@@ -119,7 +123,7 @@ def group_norm_grad(
     if x.numel() == 0:
         return torch.empty_like(x), *_parameters(_no_sums(x, x.shape[1]), gamma)
     view = _per_channel.channels(x, 1)._replace(groups=num_groups)
-    dy = laid_out_as(view.x, dy)
+    dy = _laid_out_as(view.x, dy)
     sums = _per_channel.gradient_sums(view, dy, mean, rstd)
     dx = _per_channel.apply_gradient(view, dy, gamma, mean, rstd, _per_channel.group_terms(view, gamma, sums))
     return dx, *_parameters(_per_channel.over_samples(view, sums), gamma)

@@ -93,7 +93,7 @@ def dropout(x, p, key, axes=(), salt=0):
         if axes:
             shape = [1 if axis in axes else n for axis, n in enumerate(x.shape)]
             mask = _fill(_uniform, _BELOW, shape, 1.0 - p, 0.0, torch.uint8, x.device, key, salt)
-            mask = mask.expand(x.shape).contiguous()
+            mask = contiguous(mask.expand(x.shape))
         _dropout[(triton.cdiv(x.numel(), 4 * _QUADS),)](
             x, mask, y, x.numel(), key, salt, 1.0 - p, 1.0 / (1.0 - p), MASKED=bool(axes), QUADS=_QUADS
         )

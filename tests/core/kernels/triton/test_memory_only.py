@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from core.kernels.cpu import copies
 
 _TESTS = str(Path(__file__).parents[3])
-# Allocation, views, copies within a type; `cat` of the states of recurrent layers.
+# Allocation, views, copies of memory as it lies; `cat` of the states of recurrent layers.
 ALLOWED = {
     "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided",
     "view", "_unsafe_view", "_reshape_alias", "reshape", "as_strided", "alias", "detach", "permute", "transpose", "t",
@@ -42,8 +42,16 @@ class Recorder(TorchDispatchMode):
         while caller.f_code.co_name == "__torch_dispatch__":
             caller = caller.f_back
         if not caller.f_code.co_filename.startswith(_TESTS):
-            self.called.add(function.overloadpacket.__name__)
+            name = function.overloadpacket.__name__
+            self.called.add(f"{name} in another order" if name in ("clone", "copy_") and reorders(*args) else name)
         return function(*args, **(kwargs or {}))
+
+
+def reorders(x, *others):
+    """Whether a copy takes a kernel: elements have gaps between them, or lie otherwise in the other tensor."""
+    tensors = [x, *(t for t in others if isinstance(t, torch.Tensor))]
+    dense = all(torch.ops.aten.is_non_overlapping_and_dense(t) for t in tensors)
+    return not dense or len({(t.dtype, t.shape, t.stride()) for t in tensors if t.numel() > 1}) > 1
 
 
 def samples():
