@@ -54,6 +54,19 @@ def test_weights_for_pictures_are_spread_over_the_time(kind, monkeypatch):
     assert seen >= len(still) - 4
 
 
+def test_non_local_blocks_keep_weights_of_their_own(monkeypatch):
+    pictures = model_zoo.get_model("resnet50_v1b", pretrained_base=False)
+    pictures.initialize()
+    pictures(nd.ones((1, 3, 32, 32)))
+    monkeypatch.setattr(i3d_resnet, "get_model", lambda name, **kwargs: pictures)
+    net = model_zoo.get_model("i3d_nl5_resnet50_v1_kinetics400")
+    parameters = net._collect_params_with_prefix()
+    want = pictures.layer2[1].conv1.weight.data().asnumpy()
+    got = parameters["res_layers.1.1.bottleneck.0.weight"].data().asnumpy()
+    np.testing.assert_allclose(got.sum(2), want, rtol=1e-5, atol=1e-6)
+    assert "res_layers.1.1.bottleneck.8.theta.weight" in parameters
+
+
 def test_weights_of_another_shape_are_refused():
     small, large = (model_zoo.get_model(f"resnet{n}_v1b_kinetics400", pretrained_base=False) for n in (18, 34))
     large.initialize()

@@ -132,7 +132,7 @@ class _I3DResNet(Recognizer):
         self.initialize(ctx=ctx)
         if pretrained_base:
             source = get_model(f"resnet{depth}_v1b", pretrained=True, root=root, ctx=ctx)
-            adopt(self, source, ctx, _renamed, lambda name: name.startswith(("fc.", "head.")) or "nonlocal" in name)
+            adopt(self, source, ctx, _renamed, _is_of_videos)
 
     def hybrid_forward(self, F, x):
         x = self.first_stage(x)
@@ -179,6 +179,14 @@ class ResNet_SlowFast(_I3DResNet):
 
 # A block's layers by their places in `bottleneck`.
 _NESTED = {"0": "conv1", "1": "bn1", "3": "conv2", "4": "bn2", "6": "conv3", "7": "bn3"}
+
+
+def _is_of_videos(name):
+    """Whether the network for pictures has no such parameter: scores and non-local blocks."""
+    _, inside, rest = name.partition(".bottleneck.")
+    return (
+        name.startswith(("fc.", "head.")) or "nonlocal" in name or (bool(inside) and rest.split(".")[0] not in _NESTED)
+    )
 
 
 def _renamed(name):
