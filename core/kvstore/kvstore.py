@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 
-from core import ndarray as nd
 from core import optimizer as opt
 from core import storage
 from core.base import MXNetError, as_list
@@ -13,7 +12,7 @@ from core.kvstore.base import KVStoreBase
 from core.kvstore.compression import TwoBit
 from core.kvstore.rows import sum_rows
 from core.ndarray import NDArray
-from core.ndarray.rows import distinct
+from core.ndarray.rows import distinct, on_host, row_index
 
 IN_PROCESS = ("local", "device", "nccl", "local_allreduce_cpu", "local_allreduce_device", "local_update_cpu")
 DISTRIBUTED = ("dist", "dist_sync", "dist_device_sync", "dist_sync_device", "dist_sharded", "horovod", "byteps")
@@ -142,7 +141,8 @@ class KVStore(KVStoreBase):
             for target, chosen in zip(targets, rows * len(targets) if len(rows) == 1 else rows):
                 if target.stype != "row_sparse":
                     raise MXNetError(f"row_sparse_pull writes to row_sparse arrays, given a {target.stype} one")
-                stored.retain(_distinct(chosen)).copyto(target)
+                numbers = distinct(on_host(chosen).astype("int64")) if len(stored.indices) else []
+                target._assign(stored._retained(row_index(numbers, stored.context)), own=True)
 
     # ------------------------------------------------------------------ settings
 
@@ -204,7 +204,7 @@ class KVStore(KVStoreBase):
         return self._stored[key]
 
     def _sum(self, key, values: list[NDArray], context) -> NDArray:
-        """The sum over contexts and processes, in new memory."""
+        """The sum over contexts and processes: what was pushed itself where that is all."""
         compress = self._compression
         if compress is not None and not self._distributed:
             values = [compress.lossy((key, i), v) for i, v in enumerate(values)]
@@ -212,7 +212,7 @@ class KVStore(KVStoreBase):
         for other in values[1:]:
             total = total + other.as_in_context(context)
         if self.num_workers == 1:
-            return total.copy() if total is values[0] else total
+            return total
         if self._group is None:
             self._group = communication.new_group("the sums of a kvstore")
         if compress is not None:
@@ -239,7 +239,3 @@ def _broadcast(array: NDArray) -> None:
     dense = array.tostype("default")
     communication.broadcast(dense._data)
     dense.tostype(array.stype).copyto(array)
-
-
-def _distinct(rows: NDArray) -> NDArray:
-    return nd.array(distinct(rows.asnumpy().astype("int64")), ctx=rows.context, dtype="int64")

@@ -57,10 +57,10 @@ def set_rows(array_: SparseArray, rows: Array, values: Array) -> None:
 
 def rows_of_each(arrays: Sequence[SparseArray], rows: Array) -> list[Value]:
     """`rows_of` each of several arrays that have as many rows."""
-    if any([one.stype != "default" for one in arrays]) or not rows.size:
+    if not rows.size or not all([one.stype == "default" or one._full() for one in arrays]):
         return [rows_of(one, rows) for one in arrays]
     numbers = kernels.index.clipped(rows._data, len(arrays[0]))
-    return [wrap(kernels.index.take(one._data, numbers, 0), one._ctx) for one in arrays]
+    return [wrap(kernels.index.take(_dense(one)._data, numbers, 0), one._ctx) for one in arrays]
 
 
 def _dense(array_: SparseArray) -> Array:

@@ -163,15 +163,15 @@ class BaseSparseNDArray(NDArray):
         self._parts, self._shape, self._ctx, self._entry = given["parts"], given["shape"], given["ctx"], None
         self._order = None
 
-    def _assign(self, value: NDArray) -> None:
-        """Takes over the values of an array of the same shape and any storage type."""
+    def _assign(self, value: NDArray, own: bool = False) -> None:
+        """Takes over the values of an array of the same shape and any storage type; own: which nobody else keeps."""
         if tuple(value.shape) != self._shape:
             raise MXNetError(
                 f"cannot write an array of shape {value.shape} to a {self.stype} array of shape {self._shape}"
             )
         if value.stype != self.stype or value.dtype != self.dtype or value._ctx != self._ctx:
             value = value.tostype(self.stype).astype(self.dtype, copy=False).as_in_context(self._ctx)
-        self._parts = tuple([NDArray._wrap(part._data.clone(), self._ctx) for part in value._parts])
+        self._parts = value._parts if own else tuple([NDArray._wrap(p._data.clone(), self._ctx) for p in value._parts])
 
     def _receive(self, value: NDArray | None, req: str) -> None:
         """Takes over a gradient (None: zero), or adds it for `req` "add"."""
@@ -360,8 +360,11 @@ class RowSparseNDArray(BaseSparseNDArray):
         """The array with only the given rows left."""
         if autograd.is_recording() and self._entry is not None:
             return apply_operator(TABLE["_sparse_retain"], [self, indices], {})
-        rows = row_index(indices if len(self.indices) else [], self._ctx)
-        return _of_rows(rows_of(self, rows), rows, self)
+        return self._retained(row_index(indices if len(self.indices) else [], self._ctx))
+
+    def _retained(self, rows: NDArray):
+        """The given rows alone; it keeps `rows` themselves."""
+        return RowSparseNDArray._of((rows_of(self, rows), rows), self._shape, self._ctx)
 
     def __add__(self, other):
         if isinstance(other, RowSparseNDArray) and other._shape == self._shape and not autograd.is_recording():
