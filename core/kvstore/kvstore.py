@@ -183,6 +183,8 @@ class KVStore(KVStoreBase):
 
     def _pairs(self, key, value):
         """(key, value or list of values) of one key, or of a list of keys; MXNetError for a key of another kind."""
+        if type(key) is self._key_type:
+            return [(key, value)]
         keys, values = (key, value) if isinstance(key, (list, tuple)) else ([key], [value])
         if len(keys) != len(values):
             if len(values) % len(keys):

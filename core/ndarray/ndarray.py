@@ -144,9 +144,10 @@ class NDArray:
         return NDArrayHandle().hold(self)
 
     def __len__(self):
-        if self.ndim == 0:
+        tensor = self._data
+        if not tensor.dim():
             raise TypeError("len() of an array without axes")
-        return self._data.shape[0]
+        return tensor.shape[0]
 
     def __iter__(self):
         if not self.shape:

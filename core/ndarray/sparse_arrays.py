@@ -6,6 +6,7 @@ operators give the storage type that MXNet gives.
 
 from __future__ import annotations
 
+import math
 import numbers
 
 import numpy as onp
@@ -73,7 +74,7 @@ class BaseSparseNDArray(NDArray):
 
     @property
     def size(self) -> int:
-        return int(onp.prod(self._shape))
+        return math.prod(self._shape)
 
     @property
     def dtype(self) -> type:

@@ -50,10 +50,19 @@ def _embedding(inputs: list[SparseArray], attrs: Attrs) -> Value | None:
     shape = weight.shape
     return _recorded(
         TABLE["Embedding"], attrs, inputs,
-        lambda: rows_of(weight, cast(Array, F.clip(data, a_min=0, a_max=shape[0] - 1))),
+        lambda: rows_of(weight, _in_range(data, shape[0])),
         lambda dy: [None, lookup_gradient(dy, data, shape)],
         lambda dy: [None, F._embedding_grad(dy, data, shape=shape)],
     )  # fmt: skip
+
+
+def _in_range(numbers: Array, count: int) -> Array:
+    """Numbers of rows; those that there are not become the nearest."""
+    if not numbers._data.is_cpu:
+        return cast(Array, F.clip(numbers, a_min=0, a_max=count - 1))
+    found = on_host(numbers).astype(np.int64)
+    np.minimum(np.maximum(found, 0, out=found), count - 1, out=found)
+    return own_index(found, numbers._ctx)
 
 
 def lookup_gradient(dy: Array, data: Array, shape: tuple[int, ...]) -> Value:
