@@ -21,9 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import core as mx
-from core import nd
-from scripts.benchmarks.engines import CASES, OPENVINO, OURS, build, exported
+from scripts.benchmarks.engines import CASES, OPENVINO, OURS, exported, prepared
 from scripts.benchmarks.table import LOGS, report
 
 MATRICES, OTHERS, BEGIN = "products of matrices", "others", "a call begins"
@@ -136,17 +134,6 @@ def layer_of(kind: str, op) -> str:
         return OTHERS
     (_, inputs, read, *_), (_, outputs, made, *_) = op.get_input_shape(0), op.get_output_shape(0)
     return named(kind == "GroupConvolution", inputs, outputs, read, made)
-
-
-def prepared(case: str, small: bool) -> tuple:
-    """The network of a case, hybridized and called, and its inputs."""
-    network, batch, _ = CASES[case]
-    net, arrays = build(network, batch, small)
-    net.initialize(mx.init.Xavier())
-    inputs = [nd.array(x) for x in arrays]
-    net.hybridize(static_alloc=True, static_shape=True)
-    net(*inputs)
-    return net, inputs
 
 
 CALLS = {OURS: our_calls, OPENVINO: openvino_calls}

@@ -157,17 +157,11 @@ def step_of(kind: str, case: str, size: str):
     """A call of the network by this contender, and the number of its parameters."""
     import numpy as np
 
-    import core as mx
     from core import nd
 
     if case == NODE:
         return chain(int(kind)), 0
-    network, batch, _ = CASES[case]
-    net, arrays = build(network, batch, size == "small")
-    net.initialize(mx.init.Xavier())
-    inputs = [nd.array(x) for x in arrays]
-    net.hybridize(static_alloc=True, static_shape=True)
-    net(*inputs)
+    net, inputs = prepared(case, size == "small")
     count = sum(int(np.prod(p.shape)) for p in net.collect_params().values())
     if kind == INT8:
         from gluon.contrib.quantization import quantize_net_v2
@@ -176,17 +170,31 @@ def step_of(kind: str, case: str, size: str):
         net.hybridize(static_alloc=True, static_shape=True)
     elif kind == BFLOAT16:
         net.cast("bfloat16")
-        inputs = inputs if network == "bert" else [x.astype("bfloat16") for x in inputs]
+        inputs = inputs if CASES[case][0] == "bert" else [x.astype("bfloat16") for x in inputs]
     elif kind == HANDED:
         net.optimize_for(*inputs, backend="openvino")
     elif kind != OURS:
-        return engine_of(kind, net, arrays), count
+        return engine_of(kind, net, [x.asnumpy() for x in inputs]), count
 
     def step():
         net(*inputs)
         nd.waitall()
 
     return step, count
+
+
+def prepared(case: str, small: bool) -> tuple:
+    """The network of a case, hybridized and called, and its inputs."""
+    import core as mx
+    from core import nd
+
+    network, batch, _ = CASES[case]
+    net, arrays = build(network, batch, small)
+    net.initialize(mx.init.Xavier())
+    inputs = [nd.array(x) for x in arrays]
+    net.hybridize(static_alloc=True, static_shape=True)
+    net(*inputs)
+    return net, inputs
 
 
 def chain(nodes: int):

@@ -6,8 +6,9 @@
 - `wide_deep`: a linear part on CSR rows beside looked-up columns and dense layers (example/sparse/wide_deep).
 
 Each contender is a process of its own that makes `--steps` steps from scratch; data are random, the same for both.
-Importing the library counts as memory, not as time. Anonymous memory is what a process holds at the end that is no file's:
-pages of libraries, which processes share and the system may drop, are left out. MXTEST_MXNET_PYTHON names an interpreter with the original MXNet.
+Importing the library counts as memory, not as time. Anonymous memory is what a process holds at the end that is no
+file's: pages of libraries, which processes share and the system may drop, are left out. MXTEST_MXNET_PYTHON names an
+interpreter with the original MXNet.
 
     MXTEST_MXNET_PYTHON=... python scripts/benchmarks/sparse.py
     python scripts/benchmarks/sparse.py linear --steps 3 --small    # to see that it runs

@@ -30,8 +30,9 @@ class AotCase:
     that is divisible by 16 says so: "i32:16". `since` is the first architecture that the kernel is meant for.
 
     `tensor_core` demands tensor-core instructions: "group" the fastest that an architecture has, which from Hopper on
-    are those of four warps, "warp" those of one, "double" those of one for float64. `copies` demands a way from global to shared memory, as `Resources`
-    names it. `only` is the backend, or the instruction of products, of the targets that the kernel is meant for.
+    are those of four warps, "warp" those of one, "double" those of one for float64. `copies` demands a way from global
+    to shared memory, as `Resources` names it. `only` is the backend, or the instruction of products, of the targets that
+    the kernel is meant for.
     """
 
     kernel: object

@@ -2,10 +2,10 @@
 
 Source: Dao, Fu, Ermon, Rudra and Re, 2022 (online softmax over key blocks, recomputation in the backward pass); Dao,
 2023 (loop order). Dropout draws Philox numbers by (sample, head, row, column), so the backward pass, which visits them
-in another order, finds the same mask. Keys and values of 16 bits come by descriptors where there are such: the product of a
-block's probabilities and values is under way while the next block's softmax is computed (as in FlashAttention-3, Shah
-et al., 2024). The backward pass is one loop over queries for each block of keys, which adds to
-dq with atomics: five products, 2.5 times the operations of the forward pass. Their order does not repeat, so in
+in another order, finds the same mask. Keys and values of 16 bits come by descriptors where there are such: the product
+of a block's probabilities and values is under way while the next block's softmax is computed (as in FlashAttention-3,
+Shah et al., 2024). The backward pass is one loop over queries for each block of keys, which adds to dq with atomics: five
+products, 2.5 times the operations of the forward pass. Their order does not repeat, so in
 deterministic mode dq has a kernel of its own, which computes the scores once more: seven products.
 """
 

@@ -59,38 +59,30 @@ def run(root, *arguments):
     )
 
 
-def test_attention_does_not_wait_for_its_second_product(root):
-    """On Hopper p v of one block is under way during the softmax of the next: each loop hands it on unfinished."""
+def assembly(root, module, form, wanted, target) -> str:
+    """What Triton makes, in this form, of the first case of a module for which `wanted` holds."""
     program = (
-        "import sys, triton; from core.kernels.triton import aot, attention, targets; compile = triton.compile\n"
-        "def shown(*args, **options):\n    made = compile(*args, **options); sys.stderr.write(made.asm['ttgir']); return made\n"
-        "aot.triton.compile = shown; target = targets.TARGETS['cuda:90']\n"
-        "aot.compile_case(next(case for case in attention.AOT if case.constexprs.get('DESCRIBED')), target)\n"
+        f"import sys, triton; from core.kernels.triton import {module}, aot, targets; compile = triton.compile\n"
+        f"def shown(*args, **options):\n    made = compile(*args, **options); sys.stderr.write(made.asm['{form}']); return made\n"
+        f"aot.triton.compile = shown; target = targets.TARGETS['{target}']\n"
+        f"aot.compile_case(next(case for case in {module}.AOT if {wanted}), target)\n"
     )
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, cwd=root, check=True
-    )
-    products = re.findall(r"(%\w+) = ttng\.warp_group_dot ", result.stderr)
-    ends = [
-        set(re.findall(r"%\w+(?![\w#])", line.partition(":")[0]))
-        for line in re.findall(r"scf\.yield (.*)", result.stderr)
-    ]
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=root, check=True).stderr
+
+
+def test_attention_does_not_wait_for_its_second_product(root):
+    """On Hopper p v of one block is under way during the softmax of the next: each loop hands it on unfinished."""
+    shown = assembly(root, "attention", "ttgir", "case.constexprs.get('DESCRIBED')", "cuda:90")
+    products = re.findall(r"(%\w+) = ttng\.warp_group_dot ", shown)
+    ends = [set(re.findall(r"%\w+(?![\w#])", line.partition(":")[0])) for line in re.findall(r"scf\.yield (.*)", shown)]
     assert len(products) == 6 and [len(end.intersection(products)) for end in ends] == [1, 1]
 
 
 def test_programs_of_amd_tell_others_of_finished_stores_alone(root):
     """A barrier does not wait there for what waves store."""
-    program = (
-        "import sys, triton; from core.kernels.triton import _lstm, aot, targets; compile = triton.compile\n"
-        "def shown(*args, **options):\n    made = compile(*args, **options); sys.stderr.write(made.asm['amdgcn']); return made\n"
-        "aot.triton.compile = shown; target = targets.TARGETS['hip:gfx942']\n"
-        "aot.compile_case(next(case for case in _lstm.AOT if case.meant_for(target)), target)\n"
-    )
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, cwd=root, check=True
-    )
-    before = result.stderr.rpartition("buffer_wbl2")[0]
+    shown = assembly(root, "_lstm", "amdgcn", "case.meant_for(target)", "hip:gfx942")
+    before = shown.rpartition("buffer_wbl2")[0]
     waits = before.rpartition("ASMSTART")[2]
     assert "s_waitcnt vmcnt(0)" in waits and "s_barrier" in waits and "global_store" not in waits
