@@ -310,11 +310,11 @@ class Plan:
         self._run_early = None if self.early is None else storage.on_device(ctx, self.early.run)
         self._ctx = ctx
         self.arrays = graph.arrays
-        early, late = (
-            {v.index for v in written(n for n in graph.nodes if n.early is e) if v.role == HELD} for e in (True, False)
-        )
-        self._others = sorted({*range(len(self.arrays))} - {*self._watched} | late)
+        # What is written to is taken from its array as by anybody else: that tells others who rely on it.
+        parts = [[n for n in graph.nodes if n.early], [n for n in graph.nodes if not n.early]]
+        early, late = ({v.index for v in written(nodes) if v.role == HELD} for nodes in parts)
         self._written_early = sorted(early)
+        self._others = sorted({*range(len(self.arrays))} - {*self._watched} | late)
         self._watch, self._values = Watch([self.arrays[k] for k in self._watched]), -1
         self._results = [(v.kind, v.ctx) for v in graph.outputs]
         self._views = [k for k, v in enumerate(graph.outputs) if _looks_outside(v, self._sharing)]
