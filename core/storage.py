@@ -313,6 +313,13 @@ def lazy_clone(tensor: Tensor) -> Tensor:
     return tensor.clone(memory_format=torch.contiguous_format)
 
 
+def own_copy(tensor: Tensor) -> Tensor:
+    """A copy; of a large tensor on a CPU that has its memory alone, one that shares it until one of the two is written to."""
+    if is_large(tensor) and tensor.is_cpu and tensor._base is None and _is_plain(tensor):
+        return lazy_clone(tensor)
+    return tensor.clone()
+
+
 _HELD_ONCE = 3  # references to a tensor that one array alone holds, in a function that is called with it
 _WORTH_ASKING = 1 << 16  # bytes; fewer are copied in less time than it takes to find out
 

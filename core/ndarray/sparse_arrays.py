@@ -108,7 +108,8 @@ class BaseSparseNDArray(NDArray):
         return self._with(self.data.astype(dtype))
 
     def copy(self):
-        return type(self)._of(tuple(part.copy() for part in self._parts), self._shape, self._ctx)
+        parts = tuple(NDArray._wrap(storage.own_copy(part._data), self._ctx) for part in self._parts)
+        return type(self)._of(parts, self._shape, self._ctx)
 
     def copyto(self, other):
         if isinstance(other, Context):
@@ -172,7 +173,9 @@ class BaseSparseNDArray(NDArray):
             )
         if value.stype != self.stype or value.dtype != self.dtype or value._ctx != self._ctx:
             value = value.tostype(self.stype).astype(self.dtype, copy=False).as_in_context(self._ctx)
-        self._parts = value._parts if own else tuple([NDArray._wrap(p._data.clone(), self._ctx) for p in value._parts])
+        self._parts = (
+            value._parts if own else tuple([NDArray._wrap(storage.own_copy(p._data), self._ctx) for p in value._parts])
+        )
 
     def _receive(self, value: NDArray | None, req: str) -> None:
         """Takes over a gradient (None: zero), or adds it for `req` "add"."""
@@ -567,13 +570,16 @@ def _merged(lhs: RowSparseNDArray, rhs: RowSparseNDArray) -> RowSparseNDArray:
 
 def _occupied_rows(data: NDArray) -> RowSparseNDArray:
     """A dense array with the rows stored that are not all zero."""
+    dense = data._data
     if data.size:
-        with autograd.pause(train_mode=autograd.is_training()):
-            rows = onp.flatnonzero((data.detach().reshape((len(data), -1)) != 0).max(axis=1).asnumpy())
+        occupied = kernels.reduce.any(dense, tuple(range(1, data.ndim)), False)
+        rows = onp.flatnonzero(storage.to_numpy(occupied))
     else:
         rows = onp.arange(len(data))
     numbers_ = own_index(rows, data._ctx)
-    return RowSparseNDArray._of((rows_of(data.detach(), numbers_), numbers_), data.shape, data._ctx)
+    every = len(rows) == len(data)
+    stored = NDArray._wrap(storage.own_copy(dense), data._ctx) if every else rows_of(data.detach(), numbers_)
+    return RowSparseNDArray._of((stored, numbers_), data.shape, data._ctx)
 
 
 def _of_rows(rows: NDArray, numbers_: onp.ndarray, like: NDArray) -> RowSparseNDArray:

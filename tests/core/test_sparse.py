@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+import torch
 
 import core as mx
 from core import nd
@@ -397,3 +398,48 @@ def test_losses_and_stopped_gradients_stay_sparse(stype):
         assert y.stype == stype and y.asnumpy().tolist() == [[0, 2], [0, 0]]
     with pytest.raises(ValueError, match="cannot cast"):
         x.tostype({"csr": "row_sparse", "row_sparse": "csr"}[stype])
+
+
+@pytest.mark.parametrize("how", ["copy", "copyto", "assign", "tostype", "dense"])
+@pytest.mark.parametrize("written", ["copy", "original"])
+def test_large_copies_share_memory_until_one_of_the_two_is_written_to(how, written):
+    dense = nd.arange(1, 1 + 40_000).reshape((20_000, 2))
+    original = dense if how == "tostype" else dense.tostype("row_sparse")
+    if how == "copy":
+        copy = original.copy()
+    elif how in ("copyto", "assign"):
+        copy = nd.sparse.zeros("row_sparse", original.shape)
+        original.copyto(copy) if how == "copyto" else copy.__setitem__(slice(None), original)
+    else:
+        copy = original.tostype("default" if how == "dense" else "row_sparse")
+    wanted = original.asnumpy()
+
+    def values(array):
+        return array if array.stype == "default" else array.data
+
+    target, other = (copy, original) if written == "copy" else (original, copy)
+    values(target)[:] = 7
+    assert (other.asnumpy() == wanted).all() and (target.asnumpy() == 7).all()
+    if copy.stype == original.stype == "row_sparse":
+        target.indices[:] = 0
+        assert (other.indices.asnumpy() == np.arange(20_000)).all()
+
+
+def test_copies_of_memory_that_others_write_to_are_taken_at_once():
+    values = np.ones((20_000, 2), "float32")
+    original = nd.sparse.row_sparse_array((nd.from_numpy(values, zero_copy=True), np.arange(20_000)), shape=(20_000, 2))
+    lent = nd.ones((20_000, 2))
+    view = nd.to_dlpack_for_write(lent)
+    copy, other = original.copy(), lent.tostype("row_sparse")
+    original.data[0] = 5
+    nd.from_dlpack(view)[0] = 5
+    assert (copy.asnumpy() == 1).all() and (other.asnumpy() == 1).all()
+
+
+def test_training_holds_weights_states_and_their_first_values_once():
+    """A copy of a weight, that of a store and that of an executor, takes memory when it is written to."""
+    weight = nd.random.normal(shape=(50_000, 4)).tostype("row_sparse")
+    store, executors = mx.kv.create("local"), nd.sparse.zeros("row_sparse", weight.shape)
+    store.init("w", weight)
+    weight.copyto(executors)
+    assert all(torch._C._is_cow_tensor(array.data._data) for array in (weight, store._stored["w"], executors))
