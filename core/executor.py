@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core import autograd
+from core import autograd, threads
 from core.base import MXNetError, nearest
 from core.context import current_context
 from core.dtypes import dtype_name
@@ -52,6 +52,7 @@ class Executor:
         self._copies: list[tuple] = []  # of the last forward pass: arrays written to, and their copies elsewhere
         self._lender: Executor | None = None
         self._watch: Watch | None = None
+        self._threads = threads.Choice()
 
     @property
     def arg_arrays(self) -> list:
@@ -118,9 +119,10 @@ class Executor:
                 self._leaves.append(values[name]._entry)
         recorded = bool(self._leaves)
         watch = self._watch if self._watch is not None and self._watch.active() else None
-        with autograd.record(is_train) if recorded or is_train else autograd.pause():
-            self._copies, watching = [], watch and watch.forward
+        with self._threads.chosen, autograd.record(is_train) if recorded or is_train else autograd.pause():
+            self._copies, watching = [], self._threads.watching(watch and watch.forward)
             outputs = graph.run(self._entries, values, self._ctx, NDArray, watching, self._groups, self._copies)
+        self._threads.settle()
         self._recorded = outputs if recorded or is_train else None
         kept = self._outputs or [None] * len(outputs)
         self._outputs = [_refilled(mine, output) for mine, output in zip(kept, outputs, strict=True)]
@@ -155,9 +157,10 @@ class Executor:
             for array in (*self._recorded, *self.arg_dict.values(), *self.aux_dict.values()):
                 if array.stype == "default":
                     allow_writes(array._data)
-            if self._watch is not None and self._watch.active():
-                self._watch.backward([o for o, _ in pairs], [g for _, g in pairs], is_train)
-            autograd.backward([o for o, _ in pairs], [g for _, g in pairs], train_mode=is_train)
+            with self._threads.chosen:
+                if self._watch is not None and self._watch.active():
+                    self._watch.backward([o for o, _ in pairs], [g for _, g in pairs], is_train)
+                autograd.backward([o for o, _ in pairs], [g for _, g in pairs], train_mode=is_train)
             graph.put_back(self._copies)
         self._recorded = None
         for leaf in self._leaves:  # what nothing depends on has the gradient zero

@@ -75,7 +75,7 @@ def test_imports_go_down_only(package):
 CORE_LAYERS = (
     # what everything stands on
     "base context current device dtypes error extents extras files heap html late_names libinfo log name attribute placement random_keys registry "
-    "resample runtime signatures storage symbolic tracebacks util",
+    "resample runtime signatures storage symbolic threads tracebacks util",
     "kernels",
     "ops documentation",
     "tape backward",
@@ -113,7 +113,7 @@ def is_value_of_core(name: str) -> bool:
 
 
 def test_kernels_know_nothing_above_them():
-    allowed = tuple(f"core.{name}" for name in "kernels base dtypes extents placement storage symbolic".split())
+    allowed = tuple(f"core.{name}" for name in "kernels base dtypes extents placement storage symbolic threads".split())
     wrong = [
         f"{where}: imports {name}"
         for path in sources("core/kernels")

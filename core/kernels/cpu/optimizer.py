@@ -13,6 +13,7 @@ import torch
 
 from core.kernels.optimizer_signature import with_master_and_segments
 from core.kernels.precision import wide_type
+from core.threads import SMALL_ARRAY, OneThread
 
 aten = torch.ops.aten
 _INFINITE_STEP = torch.tensor(float("inf"))
@@ -54,7 +55,18 @@ def _elementwise(rule, block=BLOCK):
     return update
 
 
-_in_one_kernel = functools.partial(_elementwise, block=LARGE_BLOCK)
+def _in_one_kernel(rule):
+    """The public function of a rule that is one kernel of ATen, which takes all threads for the smallest arrays."""
+
+    @functools.wraps(rule)
+    def with_few_threads(w, *args, **attrs):
+        if w.numel() > SMALL_ARRAY:
+            rule(w, *args, **attrs)
+            return
+        with OneThread():
+            rule(w, *args, **attrs)
+
+    return _elementwise(with_few_threads, LARGE_BLOCK)
 
 
 def _update_part(rule, arrays, attrs, size):
