@@ -8,14 +8,18 @@ MXTEST_WEIGHTS (default: beside the checkout, under ../shared). Recorded answers
 import gc
 import importlib.util
 import os
+import random
 import shutil
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
+import core as mx
 from tests.support.interpreter import unusable
 from tests.tools import golden
 
@@ -25,6 +29,8 @@ LONG = [
     ROOT / "tests" / name for name in ("test_reference.py", "scripts", "core/kernels/triton", "gluoncv/test_auto.py")
 ]
 
+SEED = 1129  # not one that tests themselves take: what they draw twice would be the same
+
 # Examples are the same in every run, and may take long on a busy machine: a change decides what fails. `make hostile`
 # draws others.
 if importlib.util.find_spec("hypothesis") and "MXTEST_MUTATIONS" not in os.environ:
@@ -32,6 +38,15 @@ if importlib.util.find_spec("hypothesis") and "MXTEST_MUTATIONS" not in os.envir
 
     settings.register_profile("repeatable", derandomize=True)
     settings.load_profile("repeatable")
+
+
+@pytest.fixture(autouse=True)
+def same_random_numbers() -> None:
+    """What a test draws does not depend on which ones ran before it in the same process."""
+    random.seed(SEED)
+    np.random.seed(SEED)
+    torch.manual_seed(SEED)
+    mx.random.seed(SEED)
 
 
 @pytest.fixture(scope="session")

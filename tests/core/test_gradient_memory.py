@@ -1,5 +1,7 @@
 """Gradients that take over computed memory: nobody can tell them from gradients that were copied."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -182,11 +184,12 @@ def test_trainers_find_gradients_where_they_were():
 
 def test_memory_of_a_gradient_is_free_while_the_next_one_is_computed(x):
     places = []
-    for scale in (2, 3, 4):
+    for scale in range(2, 10):
         differentiate(lambda x, scale=scale: x * scale, x)
         equal(x.grad, scale)
         places.append(place(x.grad))
-    assert places[1] == places[2]
+    # Were it held, two in a row could not lie in one place. The heap may well give another one first.
+    assert any(old == new for old, new in itertools.pairwise(places))
     differentiate(lambda x: nd.BlockGrad(x) * 1 + x.sum() * 0, x)
     equal(x.grad, 0)
 
