@@ -10,10 +10,9 @@ import numpy as onp
 
 from core import late_names, ops  # the table must be full before functions are looked up in it
 from core.base import UnknownName
-from core.dispatch import operator_function, own
+from core.dispatch import own
 from core.numpy.keywords import explained as _explained
 from core.numpy.multiarray import array, empty, ndarray
-from core.ops.registry import TABLE
 
 pi, e, inf, nan, newaxis, euler_gamma = onp.pi, onp.e, onp.inf, onp.nan, None, onp.euler_gamma
 PZERO, NZERO, PINF, NINF, NAN, Inf, Infinity, NaN = 0.0, -0.0, onp.inf, -onp.inf, onp.nan, onp.inf, onp.inf, onp.nan
@@ -44,11 +43,8 @@ def __getattr__(name: str):
     functions = importlib.import_module("core.numpy.functions")
     value = getattr(functions, name, None)
     if value is None or name.startswith("_"):
-        op = TABLE.get(f"_npi_{name}") or TABLE.get(f"_np_{name}")
-        if op is None:
-            raise UnknownName("np", name, __dir__)
-        value = operator_function(op, ndarray)
-    elif name in _OF_VIEWS:
+        raise UnknownName("np", name, __dir__)
+    if name in _OF_VIEWS:
         value = _apart(value)
     value = globals()[name] = _explained(value, name)
     return value

@@ -8,7 +8,6 @@ from core.base import BadValue as BadValue
 from core.base import MXNetError as MXNetError
 from core.base import UnknownName as UnknownName
 from core.base import WrongKind as WrongKind
-from core.dispatch import operator_function as operator_function
 from core.dispatch import own as own
 from core.ndarray.ndarray import NDArray as NDArray
 from core.numpy.multiarray import array as array

@@ -50,7 +50,9 @@ def __getattr__(name: str):
 
 
 def __dir__():
-    return late_names.offered(globals(), {*TABLE, *_SUBMODULES, *_CONTROL_FLOW})
+    functions = vars(importlib.import_module("core.numpy_extension.functions"))
+    operators = {name.removeprefix("_npx_").removeprefix("_contrib_") for name in TABLE}
+    return late_names.offered({**functions, **globals()}, {*operators, *_SUBMODULES, *_FILES, *_CONTROL_FLOW})
 
 
 __all__ = [

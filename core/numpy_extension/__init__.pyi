@@ -15,10 +15,19 @@ from core.context import gpu as gpu
 from core.context import gpu_memory_info as gpu_memory_info
 from core.context import num_gpus as num_gpus
 from core.dispatch import operator_function as operator_function
+from core.ndarray.functions import to_dlpack_for_read as to_dlpack_for_read
+from core.ndarray.functions import to_dlpack_for_write as to_dlpack_for_write
 from core.numpy.multiarray import ndarray as ndarray
 from core.numpy_extension.control_flow import cond as cond
 from core.numpy_extension.control_flow import foreach as foreach
 from core.numpy_extension.control_flow import while_loop as while_loop
+from core.numpy_extension.files import load as load
+from core.numpy_extension.files import save as save
+from core.numpy_extension.files import savez as savez
+from core.numpy_extension.functions import from_dlpack as from_dlpack
+from core.numpy_extension.functions import from_numpy as from_numpy
+from core.numpy_extension.functions import seed as seed
+from core.numpy_extension.functions import waitall as waitall
 from core.ops.registry import npx_operator as npx_operator
 from core.util import is_np_array as is_np_array
 from core.util import is_np_default_dtype as is_np_default_dtype
@@ -42,6 +51,14 @@ def Activation(
 ) -> ndarray:
     """An activation function by name."""
 
+def AdaptiveAvgPooling2D(
+    data: ndarray | None = None,
+    output_size: int | tuple[int, ...] = (),
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Means of output_size (height, width; one number for both; default 1) cells of (N, C, H, W)."""
+
 def BatchNorm(
     data: ndarray | None = None,
     gamma: ndarray | None = None,
@@ -62,6 +79,26 @@ def BatchNorm(
 ) -> Any:
     """Batch normalisation (Ioffe and Szegedy, 2015); outputs: result, mean, 1 / sqrt(variance + eps)."""
 
+def BatchNormWithReLU(
+    data: ndarray | None = None,
+    gamma: ndarray | None = None,
+    beta: ndarray | None = None,
+    moving_mean: ndarray | None = None,
+    moving_var: ndarray | None = None,
+    eps: float = 0.001,
+    momentum: float = 0.9,
+    fix_gamma: bool = True,
+    use_global_stats: bool = False,
+    output_mean_var: bool = False,
+    axis: int = 1,
+    cudnn_off: bool = False,
+    min_calib_range: float | None = None,
+    max_calib_range: float | None = None,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> Any:
+    """BatchNorm followed by a rectifier."""
+
 def BatchNorm_v1(
     data: ndarray | None = None,
     gamma: ndarray | None = None,
@@ -81,6 +118,20 @@ def BatchNorm_v1(
     name: str | None = None,
 ) -> Any:
     """Batch normalisation (Ioffe and Szegedy, 2015); outputs: result, mean, 1 / sqrt(variance + eps)."""
+
+def BilinearResize2D(
+    data: ndarray | None = None,
+    like: ndarray | None = None,
+    height: int = 1,
+    width: int = 1,
+    scale_height: float | None = None,
+    scale_width: float | None = None,
+    mode: Literal["size", "odd_scale", "like", "to_even_down", "to_even_up", "to_odd_down", "to_odd_up"] = "size",
+    align_corners: bool = True,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """data (N, C, H, W) in another size by bilinear interpolation."""
 
 def BilinearSampler(
     data: ndarray | None = None,
@@ -203,6 +254,43 @@ def Deconvolution(
     name: str | None = None,
 ) -> ndarray:
     """Transposed convolution, the adjoint of a convolution in its data; channels-first layouts only."""
+
+def DeformableConvolution(
+    data: ndarray | None = None,
+    offset: ndarray | None = None,
+    weight: ndarray | None = None,
+    bias: ndarray | None = None,
+    kernel: int | tuple[int, ...] = ...,
+    stride: int | tuple[int, ...] = (),
+    dilate: int | tuple[int, ...] = (),
+    pad: int | tuple[int, ...] = (),
+    num_filter: int = ...,
+    num_group: int = 1,
+    num_deformable_group: int = 1,
+    workspace: int = 1024,
+    no_bias: bool = False,
+    layout: str | None = None,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Convolution of (N, C, H, W) at positions shifted by `offset` (N, 2 groups positions, H', W') (Dai et al., 2017)."""
+
+def DeformablePSROIPooling(
+    data: ndarray | None = None,
+    rois: ndarray | None = None,
+    trans: ndarray | None = None,
+    spatial_scale: float = ...,
+    output_dim: int = ...,
+    group_size: int = ...,
+    pooled_size: int = ...,
+    part_size: int = 0,
+    sample_per_part: int = 1,
+    trans_std: float = 0.0,
+    no_trans: bool = False,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Means of bilinear samples in cells that `trans` moves: (regions, output_dim, pooled_size, pooled_size) (Dai et al., 2017)."""
 
 def Dropout(
     data: ndarray | None = None,
@@ -368,6 +456,101 @@ def MakeLoss(
 ) -> ndarray:
     """The data as a loss: its gradient is grad_scale, over the batch or the positions above valid_thresh."""
 
+def ModulatedDeformableConvolution(
+    data: ndarray | None = None,
+    offset: ndarray | None = None,
+    mask: ndarray | None = None,
+    weight: ndarray | None = None,
+    bias: ndarray | None = None,
+    kernel: int | tuple[int, ...] = ...,
+    stride: int | tuple[int, ...] = (),
+    dilate: int | tuple[int, ...] = (),
+    pad: int | tuple[int, ...] = (),
+    num_filter: int = ...,
+    num_group: int = 1,
+    num_deformable_group: int = 1,
+    workspace: int = 1024,
+    no_bias: bool = False,
+    im2col_step: int = 64,
+    layout: str | None = None,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Deformable convolution whose positions are weighted by `mask` (N, groups positions, H', W') (Zhu et al., 2019)."""
+
+def MultiBoxDetection(
+    cls_prob: ndarray | None = None,
+    loc_pred: ndarray | None = None,
+    anchor: ndarray | None = None,
+    clip: bool = True,
+    threshold: float = 0.01,
+    background_id: int = 0,
+    nms_threshold: float = 0.5,
+    force_suppress: bool = False,
+    variances: float | tuple[float, ...] = (0.1, 0.1, 0.2, 0.2),
+    nms_topk: int = -1,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Detections (B, A, 6) of class, score, left, top, right, bottom by falling score; class -1: none, or suppressed."""
+
+def MultiBoxPrior(
+    data: ndarray | None = None,
+    sizes: float | tuple[float, ...] = (1.0,),
+    ratios: float | tuple[float, ...] = (1.0,),
+    clip: bool = False,
+    steps: float | tuple[float, ...] = (-1.0, -1.0),
+    offsets: float | tuple[float, ...] = (0.5, 0.5),
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Anchors (1, H W (sizes + ratios - 1), 4) for a map (N, C, H, W), in parts of the image (Liu et al., 2016)."""
+
+def MultiBoxTarget(
+    anchor: ndarray | None = None,
+    label: ndarray | None = None,
+    cls_pred: ndarray | None = None,
+    overlap_threshold: float = 0.5,
+    ignore_label: float = -1.0,
+    negative_mining_ratio: float = -1.0,
+    negative_mining_thresh: float = 0.5,
+    minimum_negative_samples: int = 0,
+    variances: float | tuple[float, ...] = (0.1, 0.1, 0.2, 0.2),
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> list[ndarray]:
+    """Regression targets (B, 4 A), their mask and classes (B, A; 0 is background) of anchors (1, A, 4)."""
+
+def MultiProposal(
+    cls_prob: ndarray | None = None,
+    bbox_pred: ndarray | None = None,
+    im_info: ndarray | None = None,
+    rpn_pre_nms_top_n: int = 6000,
+    rpn_post_nms_top_n: int = 300,
+    threshold: float = 0.7,
+    rpn_min_size: int = 16,
+    scales: float | tuple[float, ...] = (4.0, 8.0, 16.0, 32.0),
+    ratios: float | tuple[float, ...] = (0.5, 1.0, 2.0),
+    feature_stride: int = 16,
+    output_score: bool = False,
+    iou_loss: bool = False,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> Any:
+    """Regions of interest (B rpn_post_nms_top_n, 5) of image and corners, and scores, from a proposal network."""
+
+def PSROIPooling(
+    data: ndarray | None = None,
+    rois: ndarray | None = None,
+    spatial_scale: float = ...,
+    output_dim: int = ...,
+    pooled_size: int = ...,
+    group_size: int = 0,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Means over the cells of each region: (regions, output_dim, pooled_size, pooled_size) (Dai et al., 2016)."""
+
 def Pad(
     data: ndarray | None = None,
     mode: Literal["constant", "edge", "reflect"] = ...,
@@ -408,6 +591,24 @@ def Pooling_v1(
 ) -> ndarray:
     """Pooling over zeros around the data for every type."""
 
+def Proposal(
+    cls_prob: ndarray | None = None,
+    bbox_pred: ndarray | None = None,
+    im_info: ndarray | None = None,
+    rpn_pre_nms_top_n: int = 6000,
+    rpn_post_nms_top_n: int = 300,
+    threshold: float = 0.7,
+    rpn_min_size: int = 16,
+    scales: float | tuple[float, ...] = (4.0, 8.0, 16.0, 32.0),
+    ratios: float | tuple[float, ...] = (0.5, 1.0, 2.0),
+    feature_stride: int = 16,
+    output_score: bool = False,
+    iou_loss: bool = False,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> Any:
+    """Regions of interest (B rpn_post_nms_top_n, 5) of image and corners, and scores, from a proposal network."""
+
 def RNN(
     data: ndarray | None = None,
     parameters: ndarray | None = None,
@@ -430,6 +631,19 @@ def RNN(
 ) -> Any:
     """A recurrent network (T, N, I) -> (T, N, D H), with the last states if state_outputs."""
 
+def ROIAlign(
+    data: ndarray | None = None,
+    rois: ndarray | None = None,
+    pooled_size: int | tuple[int, ...] = ...,
+    spatial_scale: float = ...,
+    sample_ratio: int = -1,
+    position_sensitive: bool = False,
+    aligned: bool = False,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Means of bilinear samples over pooled_size cells of each region (He et al., 2017)."""
+
 def ROIPooling(
     data: ndarray | None = None,
     rois: ndarray | None = None,
@@ -439,6 +653,17 @@ def ROIPooling(
     name: str | None = None,
 ) -> ndarray:
     """Maxima over pooled_size cells of each region: (regions, C, *pooled_size) (Girshick, 2015)."""
+
+def RROIAlign(
+    data: ndarray | None = None,
+    rois: ndarray | None = None,
+    pooled_size: int | tuple[int, ...] = ...,
+    spatial_scale: float = ...,
+    sampling_ratio: int = -1,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """ROIAlign of rotated regions: rois (regions, 6) of image, centre x and y, width, height, degrees (Ma et al., 2018)."""
 
 def Reshape(
     data: ndarray | None = None,
@@ -543,6 +768,19 @@ def SoftmaxOutput(
 ) -> ndarray:
     """The softmax; its gradient is that of the cross entropy with the label."""
 
+def SparseEmbedding(
+    data: ndarray | None = None,
+    weight: ndarray | None = None,
+    input_dim: int = ...,
+    output_dim: int = ...,
+    dtype: str | type = "float32",
+    sparse_grad: bool = True,
+    deterministic: bool = False,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Embedding whose weight has a row-sparse gradient."""
+
 def SpatialTransformer(
     data: ndarray | None = None,
     loc: ndarray | None = None,
@@ -565,6 +803,24 @@ def SwapAxis(
 ) -> ndarray:
     """Two axes exchanged."""
 
+def SyncBatchNorm(
+    data: ndarray | None = None,
+    gamma: ndarray | None = None,
+    beta: ndarray | None = None,
+    moving_mean: ndarray | None = None,
+    moving_var: ndarray | None = None,
+    eps: float = 0.001,
+    momentum: float = 0.9,
+    fix_gamma: bool = True,
+    use_global_stats: bool = False,
+    output_mean_var: bool = False,
+    ndev: int = 1,
+    key: str = "",
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> Any:
+    """BatchNorm over the second axis; the statistics are those of the batch that this process sees."""
+
 def UpSampling(
     *data: ndarray | list[ndarray],
     scale: int = ...,
@@ -580,6 +836,14 @@ def UpSampling(
 
 def abs(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
     """abs of each element."""
+
+def activation(
+    data: ndarray | None = None,
+    act_type: Literal["relu", "sigmoid", "log_sigmoid", "mish", "softrelu", "softsign", "tanh"] = ...,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """An activation function by name."""
 
 def adam_update(
     weight: ndarray | None = None,
@@ -599,6 +863,24 @@ def adam_update(
 ) -> ndarray:
     """One step of `adam`."""
 
+def adamw_update(
+    weight: ndarray | None = None,
+    grad: ndarray | None = None,
+    mean: ndarray | None = None,
+    var: ndarray | None = None,
+    rescale_grad: ndarray | None = None,
+    lr: float = ...,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-08,
+    wd: float = 0.0,
+    eta: float = ...,
+    clip_gradient: float = -1.0,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Adam with decoupled decay; no step where rescale_grad is 0, NaN or infinite."""
+
 def add_n(*args: ndarray | list[ndarray], out: ndarray | None = None, name: str | None = None) -> ndarray:
     """The sum of any number of arrays of one shape."""
 
@@ -606,6 +888,17 @@ def all_finite(
     data: ndarray | None = None, init_output: bool = True, out: ndarray | None = None, name: str | None = None
 ) -> ndarray:
     """1 where no element is infinite or NaN, else 0; without init_output 0 also where `out` holds it."""
+
+def allclose(
+    a: ndarray | None = None,
+    b: ndarray | None = None,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = True,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """1 (uint8, a scalar) if |a - b| <= atol + rtol |b| everywhere; equal infinities, and nans, are close."""
 
 def amp_cast(
     data: ndarray | None = None, dtype: str | type = ..., out: ndarray | None = None, name: str | None = None
@@ -620,6 +913,18 @@ def amp_multicast(
     name: str | None = None,
 ) -> Any:
     """Arrays of floating types, all in the widest (narrowest with cast_narrow) of their types; others as they are."""
+
+def arange_like(
+    data: ndarray | None = None,
+    start: float = 0.0,
+    step: float = 1.0,
+    repeat: int = 1,
+    ctx: str = "",
+    axis: int | None = None,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """start, start + step, ..., each `repeat` times, in the shape and type of data, or as long as one of its axes."""
 
 def arccos(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
     """arccos of each element."""
@@ -681,6 +986,9 @@ def batch_dot(
 ) -> ndarray:
     """Products of matrices, one for each position of the leading axes, which must agree."""
 
+def batch_flatten(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
+    """All axes but the first one merged."""
+
 def batch_norm(
     data: ndarray | None = None,
     gamma: ndarray | None = None,
@@ -705,6 +1013,94 @@ def batch_take(
     a: ndarray | None = None, indices: ndarray | None = None, out: ndarray | None = None, name: str | None = None
 ) -> ndarray:
     """One element of each row, in the shape of the indices."""
+
+def bipartite_matching(
+    data: ndarray | None = None,
+    is_ascend: bool = False,
+    threshold: float = ...,
+    topk: int = -1,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> list[ndarray]:
+    """Greedy pairing of the rows and columns of scores (..., N, M): the partner of each row and column, -1 for none."""
+
+def boolean_mask(
+    data: ndarray | None = None,
+    index: ndarray | None = None,
+    axis: int = 0,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Slices of data along its first axis where index (a vector) is not 0; how many depends on the values."""
+
+def box_decode(
+    data: ndarray | None = None,
+    anchors: ndarray | None = None,
+    std0: float = 1.0,
+    std1: float = 1.0,
+    std2: float = 1.0,
+    std3: float = 1.0,
+    clip: float = -1.0,
+    format: Literal["corner", "center"] = "center",
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Corners of boxes from regression outputs (B, N, 4) and anchors (1, N, 4) in `format`; it has no gradient."""
+
+def box_encode(
+    samples: ndarray | None = None,
+    matches: ndarray | None = None,
+    anchors: ndarray | None = None,
+    refs: ndarray | None = None,
+    means: ndarray | None = None,
+    stds: ndarray | None = None,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> list[ndarray]:
+    """Regression targets (B, N, 4) of the anchors whose sample is 1, and a mask of them."""
+
+def box_iou(
+    lhs: ndarray | None = None,
+    rhs: ndarray | None = None,
+    format: Literal["corner", "center"] = "corner",
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Intersection over union of all pairs: lhs.shape[:-1] + rhs.shape[:-1] of boxes (..., 4); it has no gradient."""
+
+def box_nms(
+    data: ndarray | None = None,
+    overlap_thresh: float = 0.5,
+    valid_thresh: float = 0.0,
+    topk: int = -1,
+    coord_start: int = 2,
+    score_index: int = 1,
+    id_index: int = -1,
+    background_id: int = -1,
+    force_suppress: bool = False,
+    in_format: Literal["corner", "center"] = "corner",
+    out_format: Literal["corner", "center"] = "corner",
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Rows of data (..., n, width) by falling score without those that overlap a better one; -1 fills the rest."""
+
+def box_non_maximum_suppression(
+    data: ndarray | None = None,
+    overlap_thresh: float = 0.5,
+    valid_thresh: float = 0.0,
+    topk: int = -1,
+    coord_start: int = 2,
+    score_index: int = 1,
+    id_index: int = -1,
+    background_id: int = -1,
+    force_suppress: bool = False,
+    in_format: Literal["corner", "center"] = "corner",
+    out_format: Literal["corner", "center"] = "corner",
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Rows of data (..., n, width) by falling score without those that overlap a better one; -1 fills the rest."""
 
 def broadcast_add(
     lhs: ndarray | None = None, rhs: ndarray | None = None, out: ndarray | None = None, name: str | None = None
@@ -895,6 +1291,11 @@ def concat(
 ) -> ndarray:
     """Arrays of one type joined along an existing axis."""
 
+def constraint_check(
+    x: ndarray | None = None, msg: str = "Constraint violated.", out: ndarray | None = None, name: str | None = None
+) -> ndarray:
+    """True (without axes) where all elements hold; ValueError with `msg` otherwise."""
+
 def convolution(
     data: ndarray | None = None,
     weight: ndarray | None = None,
@@ -920,6 +1321,17 @@ def cos(data: ndarray | None = None, out: ndarray | None = None, name: str | Non
 
 def cosh(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
     """cosh of each element."""
+
+def count_sketch(
+    data: ndarray | None = None,
+    h: ndarray | None = None,
+    s: ndarray | None = None,
+    out_dim: int = ...,
+    processing_batch_size: int = 32,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """(N, d) to (N, out_dim): column i, times its sign s[i], is added to column h[i]; h, s: (1, d) (Charikar et al., 2002)."""
 
 def crop(
     data: ndarray | None = None,
@@ -975,6 +1387,26 @@ def deconvolution(
 ) -> ndarray:
     """Transposed convolution, the adjoint of a convolution in its data; channels-first layouts only."""
 
+def deformable_convolution(
+    data: ndarray | None = None,
+    offset: ndarray | None = None,
+    weight: ndarray | None = None,
+    bias: ndarray | None = None,
+    kernel: int | tuple[int, ...] = ...,
+    stride: int | tuple[int, ...] = (),
+    dilate: int | tuple[int, ...] = (),
+    pad: int | tuple[int, ...] = (),
+    num_filter: int = ...,
+    num_group: int = 1,
+    num_deformable_group: int = 1,
+    workspace: int = 1024,
+    no_bias: bool = False,
+    layout: str | None = None,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Convolution of (N, C, H, W) at positions shifted by `offset` (N, 2 groups positions, H', W') (Dai et al., 2017)."""
+
 def degrees(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
     """degrees of each element."""
 
@@ -982,6 +1414,16 @@ def depth_to_space(
     data: ndarray | None = None, block_size: int = ..., out: ndarray | None = None, name: str | None = None
 ) -> ndarray:
     """Blocks of channels laid out in space: (N, C b^2, H, W) to (N, C, H b, W b)."""
+
+def dequantize(
+    data: ndarray | None = None,
+    min_range: ndarray | None = None,
+    max_range: ndarray | None = None,
+    out_type: Literal["float32"] = "float32",
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """The numbers that quantized values of the range stand for."""
 
 def diag(
     data: ndarray | None = None,
@@ -995,6 +1437,9 @@ def diag(
 
 def digamma(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
     """digamma of each element."""
+
+def div_sqrt_dim(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
+    """Data over the square root of the length of its last axis."""
 
 def dot(
     lhs: ndarray | None = None,
@@ -1017,6 +1462,11 @@ def dropout(
     name: str | None = None,
 ) -> ndarray:
     """Each element is 0 with probability p, else divided by 1 - p (Srivastava et al., 2014); in prediction the data."""
+
+def dynamic_reshape(
+    data: ndarray | None = None, shape: ndarray | None = None, out: ndarray | None = None, name: str | None = None
+) -> ndarray:
+    """The same elements in the shape whose codes (see `reshape`) the second array holds."""
 
 def elemwise_add(
     lhs: ndarray | None = None, rhs: ndarray | None = None, out: ndarray | None = None, name: str | None = None
@@ -1066,6 +1516,11 @@ def expand_dims(
 
 def expm1(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
     """expm1 of each element."""
+
+def fft(
+    data: ndarray | None = None, compute_size: int = 128, out: ndarray | None = None, name: str | None = None
+) -> ndarray:
+    """The Fourier transform along the last axis: (..., d) to (..., 2 d), real and imaginary parts by turns."""
 
 def fill_element_0index(
     lhs: ndarray | None = None,
@@ -1163,6 +1618,28 @@ def gelu(data: ndarray | None = None, out: ndarray | None = None, name: str | No
 def gelu_tanh(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
     """The tanh approximation of the Gaussian error linear unit."""
 
+def gradientmultiplier(
+    data: ndarray | None = None,
+    scalar: float = 1.0,
+    is_int: bool = True,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """The data; its gradient is multiplied by `scalar` (-1 turns it round, as Ganin and Lempitsky, 2015, do)."""
+
+def group_adagrad_update(
+    weight: ndarray | None = None,
+    grad: ndarray | None = None,
+    history: ndarray | None = None,
+    lr: float = ...,
+    rescale_grad: float = 1.0,
+    clip_gradient: float = -1.0,
+    epsilon: float = 1e-05,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """AdaGrad with one history for each row."""
+
 def group_norm(
     data: ndarray | None = None,
     gamma: ndarray | None = None,
@@ -1184,8 +1661,27 @@ def hard_sigmoid(
 ) -> ndarray:
     """alpha * x + beta, clipped to [0, 1]."""
 
+def hawkesll(
+    lda: ndarray | None = None,
+    alpha: ndarray | None = None,
+    beta: ndarray | None = None,
+    state: ndarray | None = None,
+    lags: ndarray | None = None,
+    marks: ndarray | None = None,
+    valid_length: ndarray | None = None,
+    max_time: ndarray | None = None,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> list[ndarray]:
+    """Log likelihood (N) of marked self-exciting point processes, and their states (N, K) at the end (Hawkes, 1971)."""
+
 def identity(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
     """The data, as new memory."""
+
+def ifft(
+    data: ndarray | None = None, compute_size: int = 128, out: ndarray | None = None, name: str | None = None
+) -> ndarray:
+    """d times the real part of the inverse Fourier transform: (..., 2 d), parts by turns, to (..., d)."""
 
 def im2col(
     data: ndarray | None = None,
@@ -1198,6 +1694,41 @@ def im2col(
 ) -> ndarray:
     """What the windows of a convolution see: (N, C positions of the kernel, windows) of data (N, C, ...)."""
 
+def index_add(
+    a: ndarray | None = None,
+    ind: ndarray | None = None,
+    val: ndarray | None = None,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """`a` with `val` added at the positions `ind` (M, N): N of the first M axes; `val` broadcasts to (N, ...)."""
+
+def index_array(
+    data: ndarray | None = None,
+    axes: int | tuple[int, ...] | None = None,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """The coordinates of each element, int64: data.shape + (number of axes); `axes` picks some of them."""
+
+def index_copy(
+    old_tensor: ndarray | None = None,
+    index_vector: ndarray | None = None,
+    new_tensor: ndarray | None = None,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """old_tensor with rows of new_tensor written at index_vector."""
+
+def index_update(
+    a: ndarray | None = None,
+    ind: ndarray | None = None,
+    val: ndarray | None = None,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """`a` with `val` written at the positions `ind` (M, N): N of the first M axes; `val` broadcasts to (N, ...)."""
+
 def instance_norm(
     data: ndarray | None = None,
     gamma: ndarray | None = None,
@@ -1207,6 +1738,83 @@ def instance_norm(
     name: str | None = None,
 ) -> ndarray:
     """Normalisation of each channel of each instance over space (Ulyanov et al., 2016)."""
+
+def interleaved_matmul_encdec_qk(
+    queries: ndarray | None = None,
+    keys_values: ndarray | None = None,
+    heads: int = ...,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Scaled scores (B H, Lq, Lk) from queries (Lq, B, H D) and interleaved keys and values (Lk, B, H 2 D)."""
+
+def interleaved_matmul_encdec_valatt(
+    keys_values: ndarray | None = None,
+    attention: ndarray | None = None,
+    heads: int = ...,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Attention weights times interleaved values: (Lq, B, H D)."""
+
+def interleaved_matmul_selfatt_qk(
+    queries_keys_values: ndarray | None = None, heads: int = ..., out: ndarray | None = None, name: str | None = None
+) -> ndarray:
+    """Scaled scores (B H, L, L) from interleaved projections (L, B, H 3 D)."""
+
+def interleaved_matmul_selfatt_valatt(
+    queries_keys_values: ndarray | None = None,
+    attention: ndarray | None = None,
+    heads: int = ...,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Attention weights times interleaved values: (L, B, H D)."""
+
+def intgemm_fully_connected(
+    data: ndarray | None = None,
+    weight: ndarray | None = None,
+    scaling: ndarray | None = None,
+    bias: ndarray | None = None,
+    num_hidden: int = ...,
+    no_bias: bool = False,
+    flatten: bool = True,
+    out_type: Literal["float32", "int32"] = "float32",
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """data weight^T of quantized values: times `scaling` plus bias as float32, or as int32 plus an int32 bias, which then comes third."""
+
+def intgemm_maxabsolute(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
+    """The largest absolute value, as an array of one."""
+
+def intgemm_prepare_data(
+    data: ndarray | None = None, maxabs: ndarray | None = None, out: ndarray | None = None, name: str | None = None
+) -> ndarray:
+    """int8 values of float32 data, of which `maxabs` (an array of one) becomes 127; what is beyond is cut off."""
+
+def intgemm_prepare_weight(
+    weight: ndarray | None = None,
+    maxabs: ndarray | None = None,
+    already_quantized: bool = False,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """int8 values of a weight (outputs, inputs)."""
+
+def intgemm_take_weight(
+    weight: ndarray | None = None, indices: ndarray | None = None, out: ndarray | None = None, name: str | None = None
+) -> ndarray:
+    """The quantized values of some outputs of a prepared weight."""
+
+def isfinite(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
+    """1 where an element is a finite number, in the type of data."""
+
+def isinf(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
+    """1 where an element is infinite, in the type of data."""
+
+def isnan(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
+    """1 where an element is not a number, in the type of data."""
 
 def khatri_rao(*args: ndarray | list[ndarray], out: ndarray | None = None, name: str | None = None) -> ndarray:
     """The column-wise Kronecker product of matrices with equal numbers of columns."""
@@ -1373,6 +1981,16 @@ def linalg_trsm(
 ) -> ndarray:
     """alpha op(A)^-1 B (B op(A)^-1 with rightside) with a triangular A."""
 
+def linear_cross_entropy(
+    data: ndarray | None = None,
+    weight: ndarray | None = None,
+    label: ndarray | None = None,
+    bias: ndarray | None = None,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """The softmax cross entropy of data weight^T + bias with the label, without that product in memory."""
+
 def linspace(
     start: float = ...,
     stop: float = ...,
@@ -1492,6 +2110,28 @@ def min_axis(
 def mish(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
     """mish of each element."""
 
+def modulated_deformable_convolution(
+    data: ndarray | None = None,
+    offset: ndarray | None = None,
+    mask: ndarray | None = None,
+    weight: ndarray | None = None,
+    bias: ndarray | None = None,
+    kernel: int | tuple[int, ...] = ...,
+    stride: int | tuple[int, ...] = (),
+    dilate: int | tuple[int, ...] = (),
+    pad: int | tuple[int, ...] = (),
+    num_filter: int = ...,
+    num_group: int = 1,
+    num_deformable_group: int = 1,
+    workspace: int = 1024,
+    no_bias: bool = False,
+    im2col_step: int = 64,
+    layout: str | None = None,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Deformable convolution whose positions are weighted by `mask` (N, groups positions, H', W') (Zhu et al., 2019)."""
+
 def moments(
     data: ndarray | None = None,
     axes: int | tuple[int, ...] | None = None,
@@ -1500,6 +2140,25 @@ def moments(
     name: str | None = None,
 ) -> list[ndarray]:
     """Mean and biased variance over the given axes; those of integers are integers."""
+
+def mp_adamw_update(
+    weight: ndarray | None = None,
+    grad: ndarray | None = None,
+    mean: ndarray | None = None,
+    var: ndarray | None = None,
+    weight32: ndarray | None = None,
+    rescale_grad: ndarray | None = None,
+    lr: float = ...,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-08,
+    wd: float = 0.0,
+    eta: float = ...,
+    clip_gradient: float = -1.0,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """As adamw_update, with a float32 master weight."""
 
 def mp_lamb_update_phase1(
     weight: ndarray | None = None,
@@ -1658,6 +2317,49 @@ def multi_sum_sq(
 ) -> ndarray:
     """The sum of squares of each array, as one array of float32; those of halves are halves, as in MXNet."""
 
+def multibox_detection(
+    cls_prob: ndarray | None = None,
+    loc_pred: ndarray | None = None,
+    anchor: ndarray | None = None,
+    clip: bool = True,
+    threshold: float = 0.01,
+    background_id: int = 0,
+    nms_threshold: float = 0.5,
+    force_suppress: bool = False,
+    variances: float | tuple[float, ...] = (0.1, 0.1, 0.2, 0.2),
+    nms_topk: int = -1,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Detections (B, A, 6) of class, score, left, top, right, bottom by falling score; class -1: none, or suppressed."""
+
+def multibox_prior(
+    data: ndarray | None = None,
+    sizes: float | tuple[float, ...] = (1.0,),
+    ratios: float | tuple[float, ...] = (1.0,),
+    clip: bool = False,
+    steps: float | tuple[float, ...] = (-1.0, -1.0),
+    offsets: float | tuple[float, ...] = (0.5, 0.5),
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Anchors (1, H W (sizes + ratios - 1), 4) for a map (N, C, H, W), in parts of the image (Liu et al., 2016)."""
+
+def multibox_target(
+    anchor: ndarray | None = None,
+    label: ndarray | None = None,
+    cls_pred: ndarray | None = None,
+    overlap_threshold: float = 0.5,
+    ignore_label: float = -1.0,
+    negative_mining_ratio: float = -1.0,
+    negative_mining_thresh: float = 0.5,
+    minimum_negative_samples: int = 0,
+    variances: float | tuple[float, ...] = (0.1, 0.1, 0.2, 0.2),
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> list[ndarray]:
+    """Regression targets (B, 4 A), their mask and classes (B, A; 0 is background) of anchors (1, A, 4)."""
+
 def nag_mom_update(
     weight: ndarray | None = None,
     grad: ndarray | None = None,
@@ -1694,6 +2396,9 @@ def nansum(
 
 def negative(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
     """negative of each element."""
+
+def nonzero(a: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
+    """The indices of the elements that are not zero, a row each, as int64."""
 
 def norm(
     data: ndarray | None = None,
@@ -1822,6 +2527,197 @@ def prod(
     name: str | None = None,
 ) -> ndarray:
     """The prod over the given axes (all by default; with exclude: all others)."""
+
+def quadratic(
+    data: ndarray | None = None,
+    a: float = 0.0,
+    b: float = 0.0,
+    c: float = 0.0,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """a x^2 + b x + c."""
+
+def quantize(
+    data: ndarray | None = None,
+    min_range: ndarray | None = None,
+    max_range: ndarray | None = None,
+    out_type: Literal["int8", "uint8"] = "uint8",
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> list[ndarray]:
+    """Quantized values of data in the range of two one-element arrays, and the range that they stand for."""
+
+def quantize_asym(
+    data: ndarray | None = None,
+    min_calib_range: float | None = None,
+    max_calib_range: float | None = None,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> list[ndarray]:
+    """uint8 values data * scale + shift of the calibrated range, or of that of the values; and scale and shift."""
+
+def quantize_v2(
+    data: ndarray | None = None,
+    out_type: Literal["int8", "uint8", "auto"] = "int8",
+    min_calib_range: float | None = None,
+    max_calib_range: float | None = None,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> list[ndarray]:
+    """Quantized values of data in the calibrated range, or in the range of its values, and that range."""
+
+def quantized_act(
+    data: ndarray | None = None,
+    min_data: ndarray | None = None,
+    max_data: ndarray | None = None,
+    act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh"] = ...,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> list[ndarray]:
+    """A rectifier on quantized values, in the same range."""
+
+def quantized_batch_norm(
+    data: ndarray | None = None,
+    gamma: ndarray | None = None,
+    beta: ndarray | None = None,
+    moving_mean: ndarray | None = None,
+    moving_var: ndarray | None = None,
+    min_data: ndarray | None = None,
+    max_data: ndarray | None = None,
+    eps: float = 0.001,
+    momentum: float = 0.9,
+    fix_gamma: bool = True,
+    use_global_stats: bool = False,
+    output_mean_var: bool = False,
+    axis: int = 1,
+    cudnn_off: bool = False,
+    min_calib_range: float | None = None,
+    max_calib_range: float | None = None,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> list[ndarray]:
+    """BatchNorm of quantized values with the running statistics, as int8 values of the calibrated range."""
+
+def quantized_concat(
+    *data: ndarray | list[ndarray], dim: int = 1, out: ndarray | None = None, name: str | None = None
+) -> list[ndarray]:
+    """Quantized values joined along an axis, those of the widest range, uint8 if all are."""
+
+def quantized_conv(
+    data: ndarray | None = None,
+    weight: ndarray | None = None,
+    bias: ndarray | None = None,
+    min_data: ndarray | None = None,
+    max_data: ndarray | None = None,
+    min_weight: ndarray | None = None,
+    max_weight: ndarray | None = None,
+    min_bias: ndarray | None = None,
+    max_bias: ndarray | None = None,
+    kernel: int | tuple[int, ...] = ...,
+    stride: int | tuple[int, ...] = (),
+    dilate: int | tuple[int, ...] = (),
+    pad: int | tuple[int, ...] = (),
+    num_filter: int = ...,
+    num_group: int = 1,
+    workspace: int = 1024,
+    no_bias: bool = False,
+    cudnn_tune: str | None = None,
+    cudnn_off: bool = False,
+    layout: str | None = None,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> list[ndarray]:
+    """Convolution of quantized values; int32 values and their range."""
+
+def quantized_elemwise_add(
+    lhs: ndarray | None = None,
+    rhs: ndarray | None = None,
+    lhs_min: ndarray | None = None,
+    lhs_max: ndarray | None = None,
+    rhs_min: ndarray | None = None,
+    rhs_max: ndarray | None = None,
+    min_calib_range: float | None = None,
+    max_calib_range: float | None = None,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> list[ndarray]:
+    """The sum of quantized values: int8 values of the calibrated range, or int32 values of the sum of both ranges."""
+
+def quantized_elemwise_mul(
+    lhs: ndarray | None = None,
+    rhs: ndarray | None = None,
+    lhs_min: ndarray | None = None,
+    lhs_max: ndarray | None = None,
+    rhs_min: ndarray | None = None,
+    rhs_max: ndarray | None = None,
+    min_calib_range: float | None = None,
+    max_calib_range: float | None = None,
+    enable_float_output: bool = False,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> Any:
+    """The product of quantized values: float32 numbers, int8 values of the calibrated range, or int32 values."""
+
+def quantized_embedding(
+    data: ndarray | None = None,
+    weight: ndarray | None = None,
+    min_weight: ndarray | None = None,
+    max_weight: ndarray | None = None,
+    input_dim: int = ...,
+    output_dim: int = ...,
+    dtype: str | type = "float32",
+    sparse_grad: bool = False,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> list[ndarray]:
+    """The rows of quantized values that data names, in the same range."""
+
+def quantized_flatten(
+    data: ndarray | None = None,
+    min_data: ndarray | None = None,
+    max_data: ndarray | None = None,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> list[ndarray]:
+    """All axes but the first one merged."""
+
+def quantized_fully_connected(
+    data: ndarray | None = None,
+    weight: ndarray | None = None,
+    bias: ndarray | None = None,
+    min_data: ndarray | None = None,
+    max_data: ndarray | None = None,
+    min_weight: ndarray | None = None,
+    max_weight: ndarray | None = None,
+    min_bias: ndarray | None = None,
+    max_bias: ndarray | None = None,
+    num_hidden: int = ...,
+    no_bias: bool = False,
+    flatten: bool = True,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> list[ndarray]:
+    """data weight^T + bias of quantized values; int32 values and their range."""
+
+def quantized_pooling(
+    data: ndarray | None = None,
+    min_data: ndarray | None = None,
+    max_data: ndarray | None = None,
+    kernel: int | tuple[int, ...] = (),
+    pool_type: Literal["max", "avg", "sum", "lp"] = "max",
+    global_pool: bool = False,
+    cudnn_off: bool = False,
+    pooling_convention: Literal["valid", "full", "same"] = "valid",
+    stride: int | tuple[int, ...] = (),
+    pad: int | tuple[int, ...] = (),
+    p_value: int | None = None,
+    count_include_pad: bool | None = None,
+    layout: str | None = None,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> list[ndarray]:
+    """The maximum or the rounded mean of windows of quantized values, in the same range."""
 
 def radians(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
     """radians of each element."""
@@ -2012,6 +2908,18 @@ def repeat(
 ) -> ndarray:
     """Each element (or each slice along an axis) repeated in place."""
 
+def requantize(
+    data: ndarray | None = None,
+    min_range: ndarray | None = None,
+    max_range: ndarray | None = None,
+    out_type: Literal["int8", "uint8", "auto"] = "int8",
+    min_calib_range: float | None = None,
+    max_calib_range: float | None = None,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> list[ndarray]:
+    """int32 values of a range as integers of eight bits of the calibrated range, or of the range of their values."""
+
 def reset_arrays(
     *data: ndarray | list[ndarray], num_arrays: int = ..., out: ndarray | None = None, name: str | None = None
 ) -> list[ndarray]:
@@ -2104,8 +3012,21 @@ def rnn(
 ) -> Any:
     """A recurrent network (T, N, I) -> (T, N, D H), with the last states if state_outputs."""
 
+def roi_pooling(
+    data: ndarray | None = None,
+    rois: ndarray | None = None,
+    pooled_size: int | tuple[int, ...] = ...,
+    spatial_scale: float = ...,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """Maxima over pooled_size cells of each region: (regions, C, *pooled_size) (Girshick, 2015)."""
+
 def round(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
     """round of each element."""
+
+def round_ste(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
+    """To the nearest integer, halves away from zero; the gradient passes as it is (Bengio et al., 2013)."""
 
 def rsqrt(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
     """rsqrt of each element."""
@@ -2268,6 +3189,9 @@ def sigmoid(data: ndarray | None = None, out: ndarray | None = None, name: str |
 def sign(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
     """sign of each element."""
 
+def sign_ste(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
+    """The sign; the gradient passes as it is (Bengio et al., 2013)."""
+
 def signsgd_update(
     weight: ndarray | None = None,
     grad: ndarray | None = None,
@@ -2306,6 +3230,39 @@ def sinh(data: ndarray | None = None, out: ndarray | None = None, name: str | No
 
 def size_array(data: ndarray | None = None, out: ndarray | None = None, name: str | None = None) -> ndarray:
     """The number of elements, as an int64 array of one."""
+
+def sldwin_atten_context(
+    score: ndarray | None = None,
+    value: ndarray | None = None,
+    dilation: ndarray | None = None,
+    w: int = ...,
+    symmetric: bool = ...,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """The values that each position sees, weighted by its scores and added up."""
+
+def sldwin_atten_mask_like(
+    score: ndarray | None = None,
+    dilation: ndarray | None = None,
+    valid_length: ndarray | None = None,
+    w: int = ...,
+    symmetric: bool = ...,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """1 for each score of two positions below the `valid_length` (batch,) of their sequence, else 0."""
+
+def sldwin_atten_score(
+    query: ndarray | None = None,
+    key: ndarray | None = None,
+    dilation: ndarray | None = None,
+    w: int = ...,
+    symmetric: bool = ...,
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> ndarray:
+    """The products of each query with the keys that it sees."""
 
 def slice(
     data: ndarray | None = None,
@@ -2455,6 +3412,24 @@ def swapaxes(
     data: ndarray | None = None, dim1: int = 0, dim2: int = 0, out: ndarray | None = None, name: str | None = None
 ) -> ndarray:
     """Two axes exchanged."""
+
+def sync_batch_norm(
+    data: ndarray | None = None,
+    gamma: ndarray | None = None,
+    beta: ndarray | None = None,
+    moving_mean: ndarray | None = None,
+    moving_var: ndarray | None = None,
+    eps: float = 0.001,
+    momentum: float = 0.9,
+    fix_gamma: bool = True,
+    use_global_stats: bool = False,
+    output_mean_var: bool = False,
+    ndev: int = 1,
+    key: str = "",
+    out: ndarray | None = None,
+    name: str | None = None,
+) -> Any:
+    """BatchNorm over the second axis; the statistics are those of the batch that this process sees."""
 
 def take(
     a: ndarray | None = None,

@@ -13,7 +13,14 @@ from core.numpy.multiarray import ndarray
 
 
 def save(file: str | os.PathLike, arr) -> None:
-    """Writes an array, a list or a dictionary of arrays, atomically; a single array to `*.npy` in NumPy's format."""
+    """Writes an array, a list or a dictionary of arrays, atomically; a single array to `*.npy` in NumPy's format.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "weights.npy")
+    >>> npx.save(path, np.array([1.0, 2.0]))
+    >>> npx.load(path)
+    array([1., 2.])
+    """
     if isinstance(arr, ndarray) and os.fspath(file).endswith(".npy"):
         write_npy(file, arr.asnumpy())
     else:
@@ -21,7 +28,14 @@ def save(file: str | os.PathLike, arr) -> None:
 
 
 def savez(file: str | os.PathLike, *args, **kwargs) -> None:
-    """Writes arrays as a NumPy `.npz` file, atomically; positional ones are named arr_0, arr_1, ..."""
+    """Writes arrays as a NumPy `.npz` file, atomically; positional ones are named arr_0, arr_1, ...
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "weights.npz")
+    >>> npx.savez(path, np.array([1.0]), bias=np.array([2.0]))
+    >>> sorted(npx.load(path))
+    ['arr_0', 'bias']
+    """
     named = {f"arr_{i}": array for i, array in enumerate(args)}
     if both := named.keys() & kwargs.keys():
         raise ValueError(f"the name {min(both)!r} is given twice")
@@ -34,6 +48,12 @@ def load(file: str | os.PathLike) -> ndarray | list | dict:
     dictionary).
 
     Raises MXNetError for a file that cannot be opened or is damaged.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "weights.params")
+    >>> npx.save(path, {"w": np.array([1.0, 2.0])})
+    >>> npx.load(path)
+    {'w': array([1., 2.])}
     """
     found = serialization.load(file, ndarray)
     return found[0] if serialization.is_npy(file) else found

@@ -61,7 +61,7 @@ def __getattr__(name: str):
 
 
 def __dir__():
-    return late_names.offered(globals(), {*TABLE, *_NAMESPACES, *_MODULES})
+    return late_names.offered(globals(), {"Custom", *TABLE, *_NAMESPACES, *_MODULES})
 
 
 __all__ = [

@@ -7,6 +7,7 @@ from . import numpy_extension as npx
 from . import random as random
 from core.base import NotImplementedForSymbol as NotImplementedForSymbol
 from core.base import UnknownName as UnknownName
+from core.symbol.custom import Custom as Custom
 from core.symbol.functions import arange as arange
 from core.symbol.functions import eye as eye
 from core.symbol.functions import full as full

@@ -14,6 +14,17 @@ def Custom(*data, op_type: str, name=None, attr=None, **kwargs) -> Symbol:
     """A registered custom operator on symbols, by position or by name; those not given become variables.
 
     Further keywords go to the operator's `CustomOpProp` as strings.
+
+    >>> class Twice(mx.operator.CustomOp):
+    ...     def forward(self, is_train, req, in_data, out_data, aux):
+    ...         self.assign(out_data[0], req[0], 2 * in_data[0])
+    >>> @mx.operator.register("twice_of_symbols")
+    ... class TwiceProp(mx.operator.CustomOpProp):
+    ...     def create_operator(self, ctx, shapes, dtypes):
+    ...         return Twice()
+    >>> sym.Custom(sym.var("x"), op_type="twice_of_symbols").eval(x=nd.ones(2))[0]
+    [2. 2.]
+    <NDArray 2 @cpu(0)>
     """
     symbols = {key: value for key, value in kwargs.items() if isinstance(value, Symbol)}
     texts = {key: text_of(value) for key, value in kwargs.items() if key not in symbols}

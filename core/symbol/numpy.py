@@ -143,7 +143,9 @@ def __dir__():
     from core.numpy.functions import UNARY
 
     prefixed = {n.removeprefix(p) for p in ("_npi_", "_np_") for n in TABLE if n.startswith(p)}
-    return sorted({*prefixed, *UNARY, *_SAME, *(n for n in globals() if not n.startswith("_"))})
+    return sorted(
+        {*prefixed.intersection(dir(numpy)), *UNARY, *_SAME, *(n for n in globals() if not n.startswith("_"))}
+    )
 
 
 # ---------------------------------------------------------------------------------------------- creation

@@ -211,3 +211,16 @@ def test_svrg_assigns_full_gradients_and_steps_by_the_others():
         weight, grad = mx.nd.ones(3), mx.nd.full(3, 2.0)
         chosen.update(index, weight, grad, chosen.create_state(index, weight))
         assert weight.asnumpy().tolist() == [expected] * 3
+
+
+def test_names_are_shown_before_they_are_looked_up():
+    """What a program looked up before is no other than what it finds in `dir`, and `np` has no names of `np.linalg`."""
+    code = """
+from core import np, npx, sym
+missing = {"constraint_check", "from_numpy", "index_add", "nonzero", "relu", "savez", "waitall"} - set(dir(npx))
+print(missing, "Custom" in dir(sym), [name for name in ("eig", "qr", "solve") if hasattr(np, name)])
+before = set(dir(npx))
+print([name for name in before if not hasattr(npx, name)], set(dir(npx)) - before - {"control_flow", "files"})
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set() True []\n[] set()\n"
