@@ -78,7 +78,7 @@ class untraced:
 class Leaf:
     """Marks an array that gradients are wanted for."""
 
-    __slots__ = ("fresh", "grad", "hook", "released", "req", "source")
+    __slots__ = ("__weakref__", "fresh", "grad", "hook", "released", "req", "source")
 
     def __init__(self, grad, req: str):
         self.grad, self.req = grad, req

@@ -192,6 +192,7 @@ class ndarray(NDArray):
 def _shifted(way: str, x1, x2):
     from core import numpy
 
+    x1, x2 = (_as_array(x) if isinstance(x, onp.ndarray) else x for x in (x1, x2))
     return getattr(numpy, f"bitwise_{way}_shift")(x1, x2)
 
 

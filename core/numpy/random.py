@@ -310,9 +310,11 @@ def multivariate_normal(mean, cov, size=None, check_valid=None, tol=None):
 
     _check_covariance(cov, check_valid, 1e-8 if tol is None else tol)
     batch = onp.broadcast_shapes(mean.shape, cov.shape[:-1])
-    noise = normal(0.0, 1.0, (*_size(size), *batch, 1), dtype=mean.dtype, ctx=mean._ctx)
-    spread = F._npi_matmul(cholesky(cov), noise)
-    return F._reshape_to(spread, shape=(*_size(size), *batch)) + mean
+    kind = dtype_name(mean.dtype)
+    wide = "float32" if kind == "float16" else kind  # factors need 32 bits
+    noise = normal(0.0, 1.0, (*_size(size), *batch, 1), dtype=wide, ctx=mean._ctx)
+    spread = F._npi_matmul(cholesky(F.Cast(cov, dtype=wide)), noise)
+    return F.Cast(F._reshape_to(spread, shape=(*_size(size), *batch)), dtype=kind) + mean
 
 
 def _check_covariance(cov, check_valid: str | None, tol: float) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
-from core import backward
+from core import backward, tape
 from core.base import MXNetError
 from core.graph.ir import Value
 from core.ndarray.ndarray import NDArray
@@ -12,21 +14,36 @@ from core.ops.registry import Operator
 from core.symbol.graph import applied
 from core.symbol.symbol import Symbol, var
 
+_NUMBERS: WeakKeyDictionary[tape.Leaf, int] = WeakKeyDictionary()  # of marked arrays that a symbol has named
+_COUNT = itertools.count()
+
+
+def _name(leaf: tape.Leaf | None) -> str:
+    """The name of a marked array, or a new one."""
+    if leaf is None:
+        return f"var{next(_COUNT)}"
+    if leaf not in _NUMBERS:
+        _NUMBERS[leaf] = next(_COUNT)
+    return f"var{_NUMBERS[leaf]}"
+
 
 def get_symbol(x: NDArray):
-    """The recorded computation of an array as a Symbol; arrays from outside are variables `var0`, `var1`, ...
+    """The recorded computation of an array as a Symbol; a marked array is a variable, under one name in all symbols.
 
-    A call of a compiled block with more operators than its `inline_limit` is one node, `_CachedOp`.
+    Arrays from outside that are not marked are variables too, one for each use. A call of a compiled block with more
+    operators than its `inline_limit` is one node, `_CachedOp`.
     """
+    if x._entry is None:
+        raise MXNetError("the array is not the result of a recorded computation, nor marked for a gradient")
     if type(x._entry) is not tuple:
-        raise MXNetError("the array is not the result of a recorded computation")
+        return var(_name(x._entry))
     made: dict[object, list[Value]] = {}
-    variables: dict[object, Value] = {}
+    variables: dict[str, Value] = {}
 
     def variable(leaf):
         """One for each marked array, and one for each use of an array that is not."""
-        name = f"var{len(variables)}"
-        return variables.setdefault(name if leaf is None else id(leaf), var(name)._entries[0])
+        name = _name(leaf)
+        return variables.setdefault(name, var(name)._entries[0])
 
     def entry(place):
         """What an array with this place on the tape is in the graph."""

@@ -10,7 +10,7 @@ from core.base import conversion
 from core.dispatch import operator_function
 from core.ops.registry import TABLE
 
-__all__ = ["is_array", "is_symbolic", "leaves", "nesting", "operators_for", "refuse_mixed"]
+__all__ = ["is_array", "is_symbolic", "leaves", "nesting", "numpy_operators", "operators_for", "refuse_mixed"]
 
 NDArray = nd.NDArray
 
@@ -23,7 +23,7 @@ def operators_for(x, args):
         if isinstance(value, NDArray):
             from core.numpy import ndarray
 
-            return _numpy_operators if isinstance(value, ndarray) else nd, value._ctx
+            return numpy_operators if isinstance(value, ndarray) else nd, value._ctx
         if hasattr(value, "list_outputs"):
             from core import symbol
             from core.symbol.numpy import _Symbol
@@ -113,5 +113,5 @@ def _of_numpy_semantics(function):
     return call
 
 
-_numpy_operators = _NumpyOperators()
+numpy_operators = _NumpyOperators()
 _numpy_symbol_operators = _NumpySymbolOperators()

@@ -5,16 +5,31 @@ from __future__ import annotations
 import copy
 import math
 from numbers import Number
+from types import ModuleType
 
 import numpy as onp
 
+from core import ndarray as nd
 from core import numpy as np
 from core import numpy_extension as npx
+from core import symbol as sym
+from gluon.block.operators import numpy_operators
 
 EPS = float(onp.finfo("float32").eps)
 
 
-class Distribution:
+class _KnowsItsNamespace(type):
+    """Distributions of the first releases of MXNet 2 take the namespace F of `hybrid_forward` behind their parameters.
+    It follows from the parameters here.
+    """
+
+    def __call__(cls, *args, F=None, **kwargs):
+        return super().__call__(
+            *(a for a in args if a is not numpy_operators and not isinstance(a, ModuleType)), **kwargs
+        )
+
+
+class Distribution(metaclass=_KnowsItsNamespace):
     """A probability distribution over arrays; its parameters are `np` arrays (or numbers) that are broadcast together.
 
     A sample has the shape `batch_shape + event_shape`: `event_dim` axes belong to one event. Subclasses name their
@@ -152,6 +167,17 @@ class WithLogit(Distribution):
         if name == "logit" and "prob" in self.__dict__:
             return prob2logit(self.prob, self.binary)
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+
+def getF(*params):
+    """The namespace that computes with `params`: `sym` for symbols, `nd` for arrays and numbers.
+
+    TypeError for arrays and symbols together.
+    """
+    symbols = [isinstance(p, sym.Symbol) for p in params if isinstance(p, (nd.NDArray, sym.Symbol))]
+    if len(set(symbols)) > 1:
+        raise TypeError(f"arrays and symbols do not mix, given {', '.join(type(p).__name__ for p in params)}")
+    return sym if any(symbols) else nd
 
 
 def prob2logit(prob, binary: bool = True):

@@ -484,3 +484,20 @@ def test_an_array_repeated_beside_a_number_has_its_gradient_where_the_condition_
         y = take(np.array([[0.0, 1.0, 1.0], [0.0, 1.0, 0.0]]), x * 2).sum()
     y.backward()
     assert x.grad.tolist() == [0, 4, 2]
+
+
+def test_np_arrays_are_shifted_by_arrays_of_numpy():
+    """As MXNet 1.9.1 answered, which refuses NumPy's arrays in the other infix operations."""
+    ours, theirs = np.array([1, 2, 3], dtype="int64"), onp.array([1, 2, 3])
+    for shifted, expected in ((ours << theirs, theirs << theirs), (ours >> theirs, theirs >> theirs)):
+        assert isinstance(shifted, np.ndarray) and shifted.tolist() == expected.tolist()
+    with pytest.raises(TypeError, match="arrays or numbers"):
+        ours | theirs
+
+
+def test_normal_vectors_of_16_bits_have_their_covariance():
+    mx.random.seed(5)
+    cov = onp.array([[2.0, 0.5], [0.5, 1.0]], dtype="float16")
+    drawn = np.random.multivariate_normal(np.array([1, -1], dtype="float16"), np.array(cov, dtype="float16"), 20000)
+    assert drawn.dtype == "float16"
+    onp.testing.assert_allclose(onp.cov(drawn.asnumpy().astype("float64").T), cov, atol=0.06)

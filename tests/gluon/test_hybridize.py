@@ -862,9 +862,13 @@ def test_symbol_of_a_recorded_computation():
         y = x * x + 2 * x
         z = y * one
     symbol = autograd.get_symbol(y)
-    assert symbol.list_arguments() == ["var0"]
-    np.testing.assert_allclose(symbol.eval(var0=x)[0].asnumpy(), y.asnumpy())
-    assert len(autograd.get_symbol(z).list_arguments()) == 2
+    (name,) = symbol.list_arguments()
+    np.testing.assert_allclose(symbol.eval(**{name: x})[0].asnumpy(), y.asnumpy())
+    assert autograd.get_symbol(x).list_outputs() == [name]  # one name in all symbols, as in MXNet 1.9.1
+    arguments = autograd.get_symbol(z).list_arguments()
+    assert len(arguments) == 2 and name in arguments
+    with pytest.raises(mx.MXNetError, match="nor marked"):
+        autograd.get_symbol(one)
 
 
 def test_trained_steps_equal_eager_ones():

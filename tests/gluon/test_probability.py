@@ -379,3 +379,25 @@ def test_gradients_where_conditions_choose(function):
             moved[i] += sign * step
             ends.append(function(np.array(moved, dtype="float64")).sum().item())
         assert got == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_distributions_take_the_namespace_of_a_block_behind_their_parameters(hybrid):
+    """As in the first releases of MXNet 2, where `validate_args` follows it."""
+
+    class Chance(gluon.HybridBlock):
+        def hybrid_forward(self, F, loc, scale, value):
+            return mgp.Cauchy(loc, scale, F, validate_args=True).log_prob(value) + mgp.HalfNormal(scale, F=F).cdf(value)
+
+    net = Chance()
+    net.hybridize(hybrid)
+    expected = stats.cauchy(0.3, 1.2).logpdf(X) + stats.halfnorm(scale=1.2).cdf(X)
+    close(net(np.full(3, 0.3), np.full(3, 1.2), array(X)), expected)
+
+
+def test_the_namespace_follows_from_parameters():
+    from gluon.probability.distribution import getF
+
+    assert getF(mx.nd.ones(2), 1.0) is mx.nd and getF(mx.sym.var("x")) is mx.sym and getF(1.0, 2.0) is mx.nd
+    with pytest.raises(TypeError, match="do not mix, given NDArray, Symbol"):
+        getF(mx.nd.ones(2), mx.sym.var("x"))
