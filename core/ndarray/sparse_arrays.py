@@ -518,14 +518,14 @@ def apply_operator(op, inputs: list, attrs: dict, out=None):
         result = op.on_stored(inputs, attrs)
         if result is not None:
             stype = op.storage.result([x.stype for x in inputs], attrs)
-            return result.tostype(stype)
+            return result if result.stype == stype else result.tostype("default").tostype(stype)
     if sparse and inputs[1:] and inputs[1].stype == "row_sparse" and op.storage.rows_alone(attrs):
         return _update_rows(op, inputs, attrs, out)
     if len(inputs) == len(sparse) == 1 and op.storage.keeps_zero(attrs):
         result = stored.keep_zeros(op, inputs[0], attrs)
     else:
+        stype = op.storage.result([x.stype for x in inputs if isinstance(x, NDArray)], attrs)  # refuses before it runs
         result = dispatch.launch(op, inputs, attrs, NDArray)
-        stype = op.storage.result([x.stype for x in inputs if isinstance(x, NDArray)], attrs)
         if stype != "default" and isinstance(result, NDArray):
             result = result.tostype(stype)
     return result if out is None else writes.assign(op, out, result)

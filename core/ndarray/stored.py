@@ -18,6 +18,7 @@ from core.ndarray.ndarray import NDArray, array
 from core.ndarray.rows import distinct, on_host, own_index, row_index, rows_of, wrap
 from core.ndarray.sparse_arrays import RowSparseNDArray
 from core.ops.registry import TABLE, F, Operator, gradients_through, tell
+from core.ops.storage_types import KeepsZero
 from core.ops.values import Array, Attrs, Gradients, SparseArray, Value
 from core.tape import attach_rule, is_tracked, state
 
@@ -87,16 +88,17 @@ def lookup_gradient(dy: Array, data: Array, shape: tuple[int, ...]) -> Value:
 def keep_zeros(op: Operator, array_: SparseArray, attrs: Attrs) -> Value:
     """An operator that leaves zeros alone, on what an array stores.
 
-    Its gradient is stored by rows where the output's is.
+    Its gradient is stored by rows where the output's is, unless it is steep at zero.
     """
+    by_rows = array_.stype == "row_sparse" and not cast(KeepsZero, op.storage).steep
 
     def on_values(values: Array) -> Any:
         return dispatch.launch(op, [values], attrs, NDArray)
 
     def gradient(dy: SparseArray) -> Gradients:
-        if dy.stype == array_.stype == "row_sparse":
+        if by_rows and dy.stype == "row_sparse":
             found = _gradient_at(on_values, rows_of(array_, dy.indices), dy.data)
-            return [_by_rows((found, dy.indices), dy.shape, dy._ctx)]
+            return [None if found is None else _by_rows((found, dy.indices), dy.shape, dy._ctx)]
         return dense_gradient(dy)
 
     def dense_gradient(dy: SparseArray) -> Gradients:

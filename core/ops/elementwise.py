@@ -66,6 +66,12 @@ def _gamma(x: Expr) -> Expr:
     return where(x > 0, above, where(f.logical_and(x < 0, whole), math.nan, reflected))
 
 
+def _digamma(x: Expr) -> Expr:
+    """The slope of log |gamma|; infinite at its poles, zero and below, as in MXNet."""
+    pole = f.logical_and(x <= 0, f.eq(x, f.floor(x)))
+    return where(pole, math.inf, f.digamma(x))
+
+
 def _rint(x: Expr) -> Expr:
     """To the nearest integer; halves go down, as in MXNet."""
     return where(x - f.floor(x) <= f.ceil(x) - x, f.floor(x), f.ceil(x))
@@ -108,14 +114,15 @@ UNARY = {
     "mish": (lambda x: x * f.tanh(f.maximum(x, 0.0) + f.log1p(f.exp(-fabs(x)))), None, ()),
     "erf": (f.erf, None, ()),
     "erfinv": (f.erfinv, None, ()),
-    "gammaln": (f.lgamma, None, ()),
-    "gamma": (_gamma, lambda x, y: y * f.digamma(x), ()),
-    "digamma": (f.digamma, None, ("_npx_digamma",)),
+    "gammaln": (f.lgamma, lambda x, y: _digamma(x), ()),
+    "gamma": (_gamma, lambda x, y: y * _digamma(x), ()),
+    "digamma": (_digamma, None, ("_npx_digamma",)),
 }
 SPARSE = frozenset(  # of sparse arrays they act on the stored values, for they leave zeros alone
     "abs sign negative square sqrt cbrt sin tan arcsin arctan sinh tanh arcsinh arctanh expm1 log1p relu rint ceil floor "
     "trunc fix round degrees radians".split()
 )
+STEEP = {"sqrt", "cbrt"}  # of these, infinitely at zero
 WHOLE = {"abs", "negative", "reciprocal", "square", "relu"}  # stay in the integers
 FLAT = {  # no gradient: piecewise constant, or a truth value
     "sign": f.sign,
@@ -128,7 +135,8 @@ FLAT = {  # no gradient: piecewise constant, or a truth value
     "logical_not": f.logical_not,
 }
 for _name, (_function, _derivative, _aliases) in UNARY.items():
-    _facts: Attrs = {"storage": KEEPS_ZERO if _name in SPARSE else DENSE}
+    _kept = KeepsZero(steep=True) if _name in STEEP else KEEPS_ZERO
+    _facts: Attrs = {"storage": _kept if _name in SPARSE else DENSE}
     _facts |= {"quantized": Quantized(part="rectifier")} if _name == "relu" else {}
     _unary(_name, _function, _derivative, _aliases, curved=_name not in WHOLE, **_facts)
 for _name, _function in FLAT.items():

@@ -16,6 +16,7 @@ from core.ops.registry import F, Operator, composite, decompose, gradient, infer
 from core.ops.relations import FIRST
 from core.ops.rows import by_rows, last_axis, row_mean
 from core.ops.shape import expect_shape, normal_axis
+from core.ops.storage_types import DenseOnly
 from core.ops.values import Attrs, Gradients, Namespace, Node, Special, Tensor, Value
 
 K = kernels.norm
@@ -42,6 +43,7 @@ def _channel_shapes(op: Operator, *names: str) -> None:
     input_dtypes=dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), not_half),
     words={"x": "data", "running_mean": "moving_mean", "running_var": "moving_var"}, layer="normalization",
     quantized=Quantized(part="normalization"),
+    storage=DenseOnly(lambda attrs: attrs["fix_gamma"], "BatchNorm with fix_gamma=True writes its gamma"),
 )  # fmt: skip
 def batch_norm(
     data: Tensor, gamma: Tensor, beta: Tensor, moving_mean: Tensor, moving_var: Tensor, *, eps: Float = 1e-3,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from core.base import MXNetError
 from core.ops.values import Attrs
 
 # The numbers of storage types in symbol files (`__storage_type__`).
@@ -29,10 +30,13 @@ class Storage:
 
 
 class KeepsZero(Storage):
-    """Of one array, whose zeros it leaves alone (`when` the attributes say so)."""
+    """Of one array, whose zeros it leaves alone (`when` the attributes say so).
 
-    def __init__(self, when: Callable[[Attrs], bool] = lambda attrs: True) -> None:
-        self._when = when
+    steep: its slope at zero is infinite, so that zeros of a gradient do not stay zero.
+    """
+
+    def __init__(self, when: Callable[[Attrs], bool] = lambda attrs: True, steep: bool = False) -> None:
+        self._when, self.steep = when, steep
 
     def result(self, stypes: Sequence[str], attrs: Attrs) -> str:
         return stypes[0] if self._when(attrs) else "default"
@@ -70,6 +74,18 @@ class Told(Storage):
 
     def result(self, stypes: Sequence[str], attrs: Attrs) -> str:
         return self._rule(stypes, attrs)
+
+
+class DenseOnly(Storage):
+    """Dense; sparse inputs are refused where the attributes say so, for a reason that is told."""
+
+    def __init__(self, when: Callable[[Attrs], bool], reason: str) -> None:
+        self._when, self._reason = when, reason
+
+    def result(self, stypes: Sequence[str], attrs: Attrs) -> str:
+        if self._when(attrs) and set(stypes) != {"default"}:
+            raise MXNetError(f"sparse inputs are refused: {self._reason}")
+        return "default"
 
 
 DENSE, KEEPS_ZERO = Storage(), KeepsZero()

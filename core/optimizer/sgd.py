@@ -82,6 +82,9 @@ class NAG(_Momentum):
         super().__init__(**kwargs)
         self.momentum = momentum
 
+    def _is_lazy(self, weight, wd):
+        return self.momentum == 0.0  # then it is SGD, which leaves rows without a gradient alone
+
 
 @register
 class Signum(_Momentum):

@@ -177,6 +177,15 @@ def test_a_lazy_optimizer_leaves_rows_without_gradient_alone():
     np.testing.assert_allclose(found[False], [1 - 0.11 - 0.099 - 0.0089, 0.99 - 0.009 - 0.1099], rtol=1e-6)
 
 
+@pytest.mark.parametrize(("momentum", "kept"), [(0.0, 1.0), (0.9, 0.9715)])
+def test_nag_without_momentum_leaves_rows_without_gradient_alone(momentum, kept):
+    """MXNet 1.9.1 takes a step of SGD then: no decay where there is no gradient."""
+    weight, optimizer = mx.nd.ones((2, 1)), mx.optimizer.NAG(learning_rate=0.5, momentum=momentum, wd=0.03)
+    gradient = mx.nd.sparse.row_sparse_array(([[0.0]], [0]), shape=(2, 1))
+    optimizer.update(0, weight, gradient, optimizer.create_state(0, weight))
+    np.testing.assert_allclose(weight.asnumpy()[:, 0], [0.985 if momentum == 0 else 0.9715, kept], rtol=1e-6)
+
+
 @pytest.mark.parametrize("stype, second", [("default", 0.0), ("row_sparse", 1.0)])
 def test_ftrl_leaves_rows_of_a_sparse_weight_without_gradient_alone(stype, second):
     weight = mx.nd.ones((3, 1)).tostype(stype)

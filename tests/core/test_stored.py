@@ -186,3 +186,36 @@ def test_modules_do_not_look_for_names_that_import_asks_for(monkeypatch):
             with pytest.raises(AttributeError) as error:
                 module.__getattr__("__nothing_of_this_name__")
             str(error.value)
+
+
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+@pytest.mark.parametrize(
+    ("name", "slope"), [("floor", [0, 0, 0]), ("sign", [0, 0, 0]), ("sqrt", [np.nan, 0.75, np.inf])]
+)
+def test_slopes_that_are_zero_or_infinite_pass_gradients_stored_by_rows(name, slope, stype):
+    """MXNet 1.9.1: zeros of the gradient meet the slope at zero as well, 0 * inf is NaN."""
+    data, gradient = nd.array([[0], [4], [0]]).tostype("row_sparse"), nd.ones((3, 1)).tostype(stype)
+    bound = getattr(mx.sym, name)(mx.sym.Variable("x", stype="row_sparse")).bind(mx.cpu(), [data], [gradient])
+    assert bound.forward(is_train=True)[0].stype == "row_sparse"
+    bound.backward(nd.array([[0], [3], [3]]).tostype("row_sparse"))
+    assert gradient.stype == stype
+    np.testing.assert_array_equal(gradient.asnumpy()[:, 0], np.array(slope, "float32"))
+
+
+@pytest.mark.parametrize("rhs", ["default", "row_sparse"])
+def test_the_product_of_a_transpose_takes_the_storage_type_that_is_asked_for(rhs):
+    lhs, other = nd.array(DATA).tostype("csr"), nd.array(HEAD).tostype(rhs)
+    found = nd.dot(lhs, other, transpose_a=True, forward_stype="csr")
+    assert found.stype == "csr"
+    np.testing.assert_allclose(found.asnumpy(), DATA.T @ HEAD, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_batch_norm_that_fixes_gamma_refuses_sparse_arrays(place):
+    """As MXNet 1.9.1 (its issue 11647): gamma is written to, and stays as it is where that is refused."""
+    arrays = [nd.ones((2, 3)), nd.full(3, 2), nd.ones(3), nd.zeros(3), nd.ones(3)]
+    arrays[place] = arrays[place].tostype("row_sparse")
+    with pytest.raises(mx.MXNetError, match="fix_gamma"):
+        nd.BatchNorm(*arrays)
+    assert (arrays[1].asnumpy() == 2).all()
+    np.testing.assert_allclose(nd.BatchNorm(*arrays, fix_gamma=False).asnumpy(), 2 / np.sqrt(1.001) + 1, rtol=1e-5)

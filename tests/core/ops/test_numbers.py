@@ -74,6 +74,20 @@ def test_numpy_computes_what_mxnet_leaves_to_it(numpy_semantics):
     assert (quotient.dtype, quotient.asnumpy().tolist(), rest.asnumpy().tolist()) == (onp.int32, [3, -4], [1, 1])
 
 
+def test_slopes_of_gamma_are_infinite_at_the_poles():
+    """MXNet 1.9.1, where psi is infinite at zero and below, not NaN; gamma itself is NaN at -1."""
+    x = nd.array([0, -1, -2, -0.5, 2])
+    x.attach_grad()
+    for function, slopes in (
+        (nd.gammaln, [onp.inf, onp.inf, onp.inf, 0.03648992, 0.42278433]),
+        (nd.gamma, [onp.inf, onp.nan, onp.nan, -0.12935339, 0.42278433]),
+    ):
+        with mx.autograd.record():
+            y = function(x)
+        y.backward()
+        onp.testing.assert_allclose(x.grad.asnumpy(), slopes, rtol=1e-4)
+
+
 def test_whole_poles_and_infinities(numpy_semantics):
     """Where formulas break off: values and gradients of MXNet 1.9.1."""
     x = nd.array([-2.0, -1.5, 3.0])
