@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from core.base import MXNetError
 from core.extras import load
 from core.files.safetensors import read_safetensors
-from gluoncv.auto.data import hold_out
+from gluoncv.auto.data import ImageClassificationDataset, ObjectDetectionDataset, hold_out
 from gluoncv.auto.estimators import (
     BaseEstimator,
     CenterNetEstimator,
@@ -165,6 +165,7 @@ class Task:
 class ImageClassification(Task):
     """Searches settings of `ImageClassificationEstimator`."""
 
+    Dataset = ImageClassificationDataset
     ESTIMATORS: ClassVar = {"img_cls": ImageClassificationEstimator}
 
 
@@ -177,6 +178,7 @@ class ObjectDetection(Task):
     ObjectDetection({"estimator": "yolo3", "lr": Real(1e-4, 1e-2, log=True), "num_trials": 8}).fit(train)
     """
 
+    Dataset = ObjectDetectionDataset
     ESTIMATORS: ClassVar = {
         "ssd": SSDEstimator, "yolo3": YOLOv3Estimator, "center_net": CenterNetEstimator,
         "faster_rcnn": FasterRCNNEstimator,

@@ -1,10 +1,12 @@
 """What GluonCV's own scripts and tutorials ask of it."""
 
+import importlib
 import warnings
 
 import pytest
 
 import core as mx
+from gluoncv import auto
 from gluoncv.model_zoo import get_model
 
 
@@ -25,3 +27,23 @@ def test_trackers_are_initialized_when_they_are_made(tmp_path):
         for options in ({}, {"pretrained": str(tmp_path / "weights.params")}):
             there = get_model("siamrpn_alexnet_v2_otb15", ctx=mx.cpu(1), **options)
             assert {tuple(p.list_ctx()) for p in there.collect_params().values()} == {(mx.cpu(1),)}
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        ("kitti", "KITTIDataset KITTIDepthDataset MonoDataset dict_batchify_fn generate_depth_map readlines sub2ind"),
+        ("otb", "OTBVideo Video"),
+        ("tracking_data", "AnchorTarget SubDataset"),
+    ],
+)
+def test_packages_of_data_sets_have_the_names_of_their_modules(module, names):
+    found = importlib.import_module(f"gluoncv.data.{module}")
+    assert all(callable(getattr(found, name)) for name in names.split())
+
+
+def test_tasks_and_estimators_know_their_data_sets():
+    for made in (auto.ImageClassification, auto.ImageClassificationEstimator):
+        assert made.Dataset is auto.ImageClassificationDataset
+    for made in (auto.ObjectDetection, auto.SSDEstimator, auto.FasterRCNNEstimator):
+        assert made.Dataset is auto.ObjectDetectionDataset

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from core import image, initializer, nd
-from gluon.data import DataLoader, Dataset
-from gluoncv.auto.data import is_path
+from gluon import data as gluon_data
+from gluon.data import DataLoader
+from gluoncv.auto.data import ObjectDetectionDataset, is_path
 from gluoncv.auto.estimators.base import BaseEstimator
 from gluoncv.data.batchify import Pad, Stack, Tuple
 from gluoncv.model_zoo import get_model
@@ -26,6 +27,7 @@ class DetectionEstimator(BaseEstimator):
     weights `pretrained`, `nms_thresh`, `nms_topk` and `score_thresh`, the least score of what `predict` gives.
     """
 
+    Dataset = ObjectDetectionDataset
     FIGURE = "valid_map"
     GROUP: ClassVar[str]
 
@@ -41,7 +43,7 @@ class DetectionEstimator(BaseEstimator):
 
     # ------------------------------------------------------------------ measuring and predicting
 
-    def evaluate(self, val_data: Dataset) -> tuple[list[str], list[float]]:
+    def evaluate(self, val_data: gluon_data.Dataset) -> tuple[list[str], list[float]]:
         """(names, average precisions) of each class and, last, of their mean, as VOC has them from 2010 on."""
         self._check_fitted()
         view, valid = self._view(), self._settings["valid"]

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from core import image, initializer, nd
-from gluon.data import DataLoader, Dataset
+from gluon import data as gluon_data
+from gluon.data import DataLoader
 from gluon.data.vision import transforms
 from gluon.loss import SoftmaxCrossEntropyLoss
-from gluoncv.auto.data import is_path
+from gluoncv.auto.data import ImageClassificationDataset, is_path
 from gluoncv.auto.estimators.base import TRAIN, VALID, BaseEstimator
 from gluoncv.data.transforms.presets.common import MEAN, STD
 from gluoncv.model_zoo import get_model
@@ -34,6 +35,7 @@ class ImageClassificationEstimator(BaseEstimator):
     label_smoothing: 0.1 of each label is spread over all classes. no_wd: biases and normalisation do not decay.
     """
 
+    Dataset = ImageClassificationDataset
     FIGURE = "valid_acc"
     DEFAULTS: ClassVar = {
         "img_cls": {"model": "resnet50_v1", "use_pretrained": True},
@@ -44,7 +46,7 @@ class ImageClassificationEstimator(BaseEstimator):
         "valid": VALID,
     }  # fmt: skip
 
-    def evaluate(self, val_data: Dataset) -> tuple[float, float]:
+    def evaluate(self, val_data: gluon_data.Dataset) -> tuple[float, float]:
         """(share of pictures whose class is the likeliest, share of those among the five likeliest)"""
         self._check_fitted()
         first = five = 0

@@ -5,5 +5,14 @@ from typing import Any
 from . import kitti_dataset as kitti_dataset
 from . import kitti_utils as kitti_utils
 from . import mono_dataset as mono_dataset
+from gluoncv.data.kitti.kitti_dataset import KITTIDataset as KITTIDataset
+from gluoncv.data.kitti.kitti_dataset import KITTIDepthDataset as KITTIDepthDataset
 from gluoncv.data.kitti.kitti_dataset import KITTIOdomDataset as KITTIOdomDataset
 from gluoncv.data.kitti.kitti_dataset import KITTIRAWDataset as KITTIRAWDataset
+from gluoncv.data.kitti.kitti_utils import dict_batchify_fn as dict_batchify_fn
+from gluoncv.data.kitti.kitti_utils import generate_depth_map as generate_depth_map
+from gluoncv.data.kitti.kitti_utils import load_velodyne_points as load_velodyne_points
+from gluoncv.data.kitti.kitti_utils import read_calib_file as read_calib_file
+from gluoncv.data.kitti.kitti_utils import readlines as readlines
+from gluoncv.data.kitti.kitti_utils import sub2ind as sub2ind
+from gluoncv.data.kitti.mono_dataset import MonoDataset as MonoDataset

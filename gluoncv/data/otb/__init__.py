@@ -1,3 +1,3 @@
 """Benchmarks of trackers."""
 
-from gluoncv.data.otb.tracking import OTBTracking
+from gluoncv.data.otb.tracking import OTBTracking, OTBVideo, Video

@@ -4,3 +4,5 @@ from typing import Any
 
 from . import tracking as tracking
 from gluoncv.data.otb.tracking import OTBTracking as OTBTracking
+from gluoncv.data.otb.tracking import OTBVideo as OTBVideo
+from gluoncv.data.otb.tracking import Video as Video

@@ -1,3 +1,3 @@
 """What trackers are trained on."""
 
-from gluoncv.data.tracking_data.track import TrkDataset
+from gluoncv.data.tracking_data.track import AnchorTarget, SubDataset, TrkDataset

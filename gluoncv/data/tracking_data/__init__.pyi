@@ -3,4 +3,6 @@
 from typing import Any
 
 from . import track as track
+from gluoncv.data.tracking_data.track import AnchorTarget as AnchorTarget
+from gluoncv.data.tracking_data.track import SubDataset as SubDataset
 from gluoncv.data.tracking_data.track import TrkDataset as TrkDataset
