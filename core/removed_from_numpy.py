@@ -14,10 +14,11 @@ import warnings
 
 import numpy as np
 
-# Names -> what NumPy of 2019 had under them: Python's types, or another name of NumPy's own.
+# Names -> what NumPy of 2019 had under them: Python's types, small functions, or another name of NumPy's own.
 _VALUES = {
     "int": int, "float": float, "bool": bool, "object": object, "str": str, "complex": complex, "long": int,
     "unicode": str, "PINF": np.inf, "NINF": -np.inf, "PZERO": 0.0, "NZERO": -0.0,
+    "msort": functools.partial(np.sort, axis=0), "asscalar": np.ndarray.item,
 }  # fmt: skip
 _RENAMED = {
     "Inf": "inf", "Infinity": "inf", "infty": "inf", "NaN": "nan", "float_": "float64", "complex_": "complex128",
@@ -41,6 +42,12 @@ def restore() -> None:
             np.array([[1], [1, 2]])
     except ValueError:
         _restore_ragged_arrays()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            np.quantile(np.zeros(1), 0.5, interpolation="lower")
+    except TypeError:
+        _restore_interpolation()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -97,6 +104,22 @@ def _restore_ragged_arrays() -> None:
 
     for name in ("array", "asarray", "sum", "mean"):
         setattr(np, name, with_objects(getattr(np, name)))
+
+
+def _restore_interpolation() -> None:
+    """Lets quantiles take their method under the name that it had."""
+
+    def renamed(function):
+        def call(*args, interpolation=None, **options):
+            if interpolation is not None:
+                _warn(f"np.{function.__name__} with interpolation=")
+                options["method"] = interpolation
+            return function(*args, **options)
+
+        return functools.update_wrapper(call, function)
+
+    for name in ("quantile", "percentile", "nanquantile", "nanpercentile"):
+        setattr(np, name, renamed(getattr(np, name)))
 
 
 class _Converted:

@@ -171,16 +171,29 @@ def shuffle(data: Tensor, *, key: int | None = None) -> Tensor:
 # ---------------------------------------------------------------------------------------------- densities
 
 
+def _of_each_row(name: str, parameter: Value, sample: Value, events: int = 0) -> Value:
+    """A parameter beside samples, of whose shape its own is the first part; the last `events` axes are of one event."""
+    rows = parameter.ndim - events
+    if rows + events > sample.ndim or parameter.shape != sample.shape[:rows] + sample.shape[sample.ndim - events :]:
+        raise MXNetError(
+            f"random_pdf_{name}: parameters are of the first axes of the samples"
+            f"{' and of their last' if events else ''}, given samples {sample.shape} and parameters {parameter.shape}"
+        )
+    for _ in range(sample.ndim - parameter.ndim):
+        parameter = F.expand_dims(parameter, axis=rows)
+    return parameter
+
+
 def _enter_density(name: str, parameters: list[str], log_density: Callable[..., Any]) -> None:
     """`random_pdf_NAME(sample, parameters, is_log)`: rows of samples under the parameters of each row."""
     source = f'''
 def density(sample, {", ".join(parameters)}, *, is_log: Bool = False):
     """The density (or its logarithm) of the {name} distribution at the samples of each row."""
-    wide = [F.expand_dims(p, axis=p.ndim) for p in ({", ".join(parameters)},)]
+    wide = [of_each_row("{name}", p, sample) for p in ({", ".join(parameters)},)]
     log = log_density(sample, *wide)
     return log if is_log else F.exp(log)
 '''
-    scope: Attrs = {"Bool": Bool, "F": F, "log_density": log_density}
+    scope: Attrs = {"Bool": Bool, "F": F, "log_density": log_density, "of_each_row": _of_each_row}
     exec(source, scope)
     composite(f"_random_pdf_{name}", aliases=(f"random_pdf_{name}",))(scope["density"])
 
@@ -221,7 +234,7 @@ _enter_density(
 @composite("_random_pdf_dirichlet", aliases=("random_pdf_dirichlet",))
 def dirichlet_density(sample: Value, alpha: Value, *, is_log: Bool = False) -> Value:
     """The density (or its logarithm) of the Dirichlet distribution at the samples of each row."""
-    wide = F.expand_dims(alpha, axis=alpha.ndim - 1) if sample.ndim > alpha.ndim else alpha  # several samples per row
+    wide = _of_each_row("dirichlet", alpha, sample, events=1)
     constant = F.gammaln(F.sum(wide, axis=-1)) - F.sum(F.gammaln(wide), axis=-1)
     log = F.broadcast_add(F.sum(F.broadcast_mul(wide - 1.0, F.log(sample)), axis=-1), constant)
     return log if is_log else F.exp(log)

@@ -75,6 +75,16 @@ def multinomial(data, shape=None, get_prob=True, dtype="int32", **kwargs) -> Sym
     )
 
 
+def categorical(data, shape=None, get_prob=True, dtype="int32", **kwargs) -> Symbol:
+    """MXNet 2's name of `multinomial`.
+
+    >>> sym.random.categorical(sym.var("x"), shape=2, get_prob=False).eval(x=nd.array([[0, 1, 0]]))[0]
+    [[1 1]]
+    <NDArray 1x2 @cpu(0)>
+    """
+    return multinomial(data, shape, get_prob, dtype, **kwargs)
+
+
 def rand_zipfian(true_classes, num_sampled: int, range_max: int):
     """Classes drawn with P(k) = log((k + 2) / (k + 1)) / log(range_max + 1),
     and the counts expected of true and drawn ones.

@@ -310,6 +310,10 @@ rows = [(mx.nd.ones((1,)), mx.nd.ones((1,)) * 2, 3)] * 2  # as a program for tra
 one, two, three = np.sum(rows, axis=0)
 print(one.asscalar(), two.asscalar(), three)
 print(np.Inf == np.inf, np.product([2, 3]), hasattr(np, "no_such_name"))
+odd = np.array([4.0, 1.0, np.nan])
+print(np.quantile(odd[:2], 0.4, interpolation="lower"), np.percentile(odd[:2], 40, interpolation="higher"),
+      np.nanquantile(odd, 0.5, interpolation="midpoint"), np.nanpercentile(odd, 50))
+print(np.msort([[2, 1], [0, 3]]).tolist(), np.asscalar(np.ones((1, 1))))
 """
 
 
@@ -325,5 +329,7 @@ def test_what_numpy_removed_is_restored_for_the_program_with_one_warning(tmp_pat
         "object (2,) [2, 3] [1 2]",
         "2.0 4.0 6",
         "True 6 False",
+        "1.0 4.0 2.5 2.5",
+        "[[0, 1], [2, 3]] 1.0",
     ], result.stderr
     assert result.stderr.count("Warning") == 1 and "np.int" in result.stderr
