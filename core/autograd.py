@@ -254,12 +254,18 @@ def _output_gradients(heads, head_grads) -> list:
     for output, gradient in zip(heads, given, strict=True):
         if gradient is None:
             gradient = _ones_for(output)
-        elif gradient.size != output.size:
+        elif gradient.size != output.size and _is_differentiable(output):
             raise MXNetError(
                 f"an output gradient of shape {gradient.shape} does not fit the output, whose shape is {output.shape}"
             )
         found.append(gradient)
     return found
+
+
+def _is_differentiable(output) -> bool:
+    """Whether the gradient of an output is read: not where its operator has none."""
+    op = output._entry and getattr(output._entry[0], "op", None)
+    return op is None or op.differentiable
 
 
 def _ones_for(output):

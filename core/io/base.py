@@ -63,7 +63,7 @@ class DataBatch:
 class DataIter:
     """The protocol: `next()` gives a `DataBatch` or raises StopIteration, `reset()` begins the next pass.
 
-    Subclasses define `next`, or `iter_next`, `getdata`, `getlabel`, `getpad`; and `provide_data`, `provide_label`.
+    Subclasses define `next`, or `iter_next` and `getdata` (and `getlabel`, `getpad`, None otherwise); and `provide_data`, `provide_label`.
 
     >>> iterator = mx.io.NDArrayIter(nd.zeros((4, 2)), batch_size=2)
     >>> isinstance(iterator, mx.io.DataIter), iterator.batch_size
@@ -97,16 +97,16 @@ class DataIter:
         raise NotImplementedError(f"{type(self).__name__} does not define getdata()")
 
     def getlabel(self):
-        """The labels of the current batch."""
-        raise NotImplementedError(f"{type(self).__name__} does not define getlabel()")
+        """The labels of the current batch, None where there are none."""
+        return None
 
     def getindex(self):
         """The sample numbers of the current batch, None where they are not known."""
         return None
 
-    def getpad(self) -> int:
-        """How many samples at the end of the current batch only fill up."""
-        raise NotImplementedError(f"{type(self).__name__} does not define getpad()")
+    def getpad(self) -> int | None:
+        """How many samples at the end of the current batch only fill up; None for none."""
+        return None
 
 
 class CurrentBatch(DataIter):

@@ -89,7 +89,7 @@ def fully_connected_shapes(shapes: dict[str, Any], attrs: Attrs) -> None:
     data = shapes["data"]
     width = math.prod(data[1:]) if attrs["flatten"] else data[-1]
     shapes["weight"] = (attrs["num_hidden"], width)
-    if not attrs["no_bias"]:
+    if not attrs["no_bias"] and shapes.get("bias") != (attrs["num_hidden"], 1):  # which row-sparse ones have
         shapes["bias"] = (attrs["num_hidden"],)
 
 

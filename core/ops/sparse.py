@@ -61,7 +61,10 @@ def scatter_elemwise_div(lhs: Value, rhs: Value) -> Value:
     return F.where(stored, lhs / F.where(stored, rhs, F.ones_like(rhs)), F.zeros_like(lhs))
 
 
-@composite("_contrib_SparseEmbedding", row_gradient=lambda stypes, attrs: True)
+@composite(
+    "_contrib_SparseEmbedding", row_gradient=lambda stypes, attrs: True,
+    input_dtypes={"weight": lambda attrs, first: attrs["dtype"]},
+)  # fmt: skip
 def sparse_embedding(
     data: Value, weight: Value, *, input_dim: Positive, output_dim: Positive, dtype: DType = "float32",
     sparse_grad: Bool = True, deterministic: Bool = False,

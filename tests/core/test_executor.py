@@ -267,3 +267,30 @@ def test_monitors_number_the_inputs_of_operators_that_name_none():
     executor.forward()
     read = ["r_input0", "m_input0", "s_data", "l_data", "t_input0", "c_input0", "u_input0"]
     assert [name for name in seen if "output" not in name] == ["data", *read]
+
+
+@pytest.mark.parametrize("name", ["size_array", "shape_array", "ones_like"])
+def test_gradients_that_no_operator_reads_may_have_any_shape(name):
+    """As in MXNet 1.9.1, whose test of size_array hands on as many ones as the array has elements."""
+    gradient = mx.nd.ones((2, 3))
+    executor = getattr(mx.sym, name)(mx.sym.var("x")).bind(mx.cpu(), {"x": mx.nd.ones((2, 3))}, {"x": gradient})
+    executor.forward(is_train=True)
+    executor.backward([mx.nd.ones(5)])
+    assert not gradient.asnumpy().any()
+
+
+def test_a_bias_may_be_a_column():
+    """MXNet takes (num_hidden, 1) as well, which biases stored by rows have."""
+    bias = mx.sym.var("bias", shape=(3, 1), stype="row_sparse")
+    net = mx.sym.FullyConnected(mx.sym.var("x"), mx.sym.var("w"), bias, num_hidden=3)
+    executor = net.simple_bind(mx.cpu(), x=(2, 4))
+    assert [a.shape for a in executor.arg_arrays] == [(2, 4), (3, 4), (3, 1)]
+    executor.arg_dict["bias"][:] = mx.nd.array([[1], [2], [3]])
+    assert executor.forward()[0].asnumpy().tolist() == [[1, 2, 3]] * 2
+
+
+def test_numbers_that_name_rows_leave_the_weight_its_dtype():
+    data = mx.sym.var("data")
+    for lookup in (mx.sym.Embedding, mx.sym.contrib.SparseEmbedding):
+        net = lookup(data=data, input_dim=5, output_dim=2, name="embed")
+        assert net.infer_type(data="int32")[:2] == ([np.int32, np.float32], [np.float32])

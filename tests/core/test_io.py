@@ -464,3 +464,18 @@ def test_ndarray_iter_counts_its_sources_and_refuses_empty_batches():
     assert next(iterator).label[0].asnumpy().min() == 7
     with pytest.raises(ValueError, match="batch_size"):  # a pass of which would never end
         mx.io.NDArrayIter(rows, rows, 0)
+
+
+def test_an_iterator_of_noise_alone_defines_two_methods():
+    """The generator's input of MXNet's examples of GANs: no labels, nothing that fills up, no end."""
+
+    class Noise(mx.io.DataIter):
+        def iter_next(self):
+            return True
+
+        def getdata(self):
+            return [mx.nd.ones((2, 3))]
+
+    batch = Noise(2).next()
+    assert batch.data[0].shape == (2, 3)
+    assert batch.label is None and batch.pad is None and batch.index is None
