@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import difflib
 import os
+import weakref
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -202,12 +203,18 @@ class SymbolHandle(ctypes.c_void_p):
 class NDArrayHandle(ctypes.c_void_p):
     """What an array is to a call of C, which puts a result into an empty one: `NDArray(handle=handle)` is that array."""
 
-    array = None
+    _held, _arrays = None, weakref.WeakValueDictionary()
 
     def hold(self, array) -> NDArrayHandle:
         """Makes it the handle of an array."""
-        self.array, self.value = array, id(array)
+        self._held, self.value = array, id(array)
+        self._arrays[self.value] = array
         return self
+
+    @property
+    def array(self):
+        """The array, which a handle that was cast from another finds by its number; None without one."""
+        return self._arrays.get(self.value) if self._held is None else self._held
 
     def __eq__(self, other):
         return isinstance(other, NDArrayHandle) and self.value == other.value

@@ -175,6 +175,11 @@ class Executor:
         """
         self._watch = Watch(callback, monitor_all, active)
 
+    def be_watched_like(self, other: Executor) -> None:
+        """Takes over the monitor callback of an executor, if it has one."""
+        if other._watch is not None:
+            self._watch = other._watch.fresh()
+
     def get_optimized_symbol(self):
         """The symbol that is computed, with the same arguments; operators are fused where plans are compiled of it."""
         return copy.copy(self._symbol)
@@ -232,6 +237,7 @@ class Executor:
                 if new[name].size <= array.size:
                     new[name] = _part(array, new[name].shape)
         other._lender = self
+        other.be_watched_like(self)
         return other
 
 
@@ -252,6 +258,10 @@ class Watch:
     def __init__(self, callback, inputs_too: bool, active):
         self.active, self._callback, self._inputs_too = active, callback, inputs_too
         self._seen: dict[Node, Sequence] = {}  # of the last forward pass: the inputs by node
+
+    def fresh(self) -> Watch:
+        """One for another executor."""
+        return Watch(self._callback, self._inputs_too, self.active)
 
     def forward(self, node, inputs, outputs) -> None:
         self._seen[node] = inputs

@@ -65,6 +65,8 @@ class DataParallelExecutorGroup:
         self.data_shapes, self.label_shapes = data_shapes, label_shapes or None
         lenders = self.execs if reshape else shared_group.execs if shared_group is not None else None
         self.execs = [self._bind(i, None if lenders is None else lenders[i]) for i in range(len(self.contexts))]
+        for executor, reshaped in zip(self.execs, lenders if reshape else ()):
+            executor.be_watched_like(reshaped)
         self._collect_arrays()
 
     def reshape(self, data_shapes, label_shapes):

@@ -42,8 +42,9 @@ class NDArray:
     __array_priority__ = 1000.0
     stype = "default"
 
-    def __init__(self, data: NDArray | None = None, handle: NDArrayHandle | None = None):
-        data = getattr(handle, "array", None) if data is None else data
+    def __init__(self, data: NDArray | NDArrayHandle | None = None, handle=None, writable: bool = True):
+        data = handle if data is None else data
+        data = data.array if isinstance(data, NDArrayHandle) else data
         if data is None:
             raise TypeError("NDArray(data) takes an array, or the handle of one; nd.array makes one of numbers")
         self._data, self._ctx, self._entry = data._data, data._ctx, None
@@ -142,6 +143,8 @@ class NDArray:
     def handle(self):
         """What the array is to calls of `_LIB`."""
         return NDArrayHandle().hold(self)
+
+    _as_parameter_ = handle  # monitors get arrays, and MXNet's get handles: what programs cast to one
 
     def __len__(self):
         tensor = self._data

@@ -1,5 +1,7 @@
 """The executor: what it shows before it runs, arguments of one name, gradients that come in."""
 
+import ctypes
+
 import numpy as np
 import pytest
 
@@ -95,6 +97,20 @@ def test_a_monitor_of_everything_sees_variables_and_inputs():
     executor.forward()
     names = "x fc_data fc_weight fc_weight fc_bias fc_bias fc_output act_input0 act_output"
     assert seen == names.split()
+    executor.reshape(x=(5, 2), allow_up_sizing=True).forward()
+    assert seen == names.split() * 2
+
+
+def test_what_monitors_get_can_be_cast_to_handles():
+    executor, seen = mx.sym.negative(mx.sym.var("x"), name="less").simple_bind(mx.cpu(), x=(2,)), []
+
+    def look(name, array):
+        handle = ctypes.cast(array, mx.base.NDArrayHandle)
+        seen.append((name, mx.nd.NDArray(handle, writable=False).asnumpy().tolist()))
+
+    executor.set_monitor_callback(look, monitor_all=True)
+    executor.forward(x=mx.nd.array([1, 2]))
+    assert seen[0] == ("x", [1, 2]) and seen[-1] == ("less_output", [-1, -2])
 
 
 def test_what_nothing_depends_on_has_gradient_zero():

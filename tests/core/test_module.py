@@ -155,6 +155,15 @@ def test_a_monitor_sees_outputs_gradients_and_arguments():
     assert counts == [19, 0, 19]
 
 
+def test_batches_of_another_shape_are_monitored_too():
+    module, seen = Module(network()), []
+    module.bind(batches().provide_data, batches().provide_label, for_training=False)
+    module.init_params(arg_params=params())
+    module._exec_group.execs[0].set_monitor_callback(lambda name, array: seen.append((name, array.shape[0])))
+    module.forward(mx.io.DataBatch([mx.nd.ones((3, *batches().provide_data[0].shape[1:]))]))
+    assert seen[0] == ("fc1_output", 3)
+
+
 def test_fit_calls_back_and_logs(caplog, tmp_path):
     caplog.set_level(logging.INFO)
     seen = []
