@@ -255,10 +255,10 @@ def facts(record, names: list[str]) -> list[tuple[str, str]]:
 
 def _storage(record) -> str:
     from core.ops.registry import REQUIRED
-    from core.ops.storage_types import DENSE
+    from core.ops.storage_types import DENSE, DenseOnly
 
     attrs = {name: default for name, (_, default) in record.attrs.items()}
-    if record.storage is DENSE:
+    if record.storage is DENSE or isinstance(record.storage, DenseOnly):
         return "dense results"
     if record.storage.rows_alone(attrs):
         return "updates only the rows that a row_sparse gradient has"
