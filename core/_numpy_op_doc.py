@@ -8,8 +8,8 @@ from __future__ import annotations
 from core import numpy, numpy_extension
 
 _NAMES = {
-    "_np_": (numpy, "all amax amin any atleast_1d atleast_2d atleast_3d copy cumsum diag diagflat diagonal dot max min "
-             "moveaxis prod product repeat reshape roll sometrue squeeze sum trace transpose"),
+    "_np_": (numpy, "abs all amax amin any atleast_1d atleast_2d atleast_3d copy cumsum diag diagflat diagonal dot max min "
+             "moveaxis negative prod product repeat reshape roll sometrue squeeze sum trace transpose"),
     "_np__random_": (numpy.random, "shuffle"),
     "_npx_": (numpy_extension, "nonzero reshape"),
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 
 _NAMESPACES = {"_npi_": "numpy", "_np_": "numpy", "_npx_": "numpy_extension"}
@@ -9,7 +10,9 @@ _PARTS = ("linalg", "random", "image")
 
 
 def _get_builtin_op(op_name: str):
-    """The function that users call for the operator `_npi_...`, `_np_...` or `_npx_...`; None where there is none."""
+    """The function that users call for the operator `_npi_...`, `_np_...` or `_npx_...`, with its `__signature__`;
+    None where there is none.
+    """
     import core
 
     for prefix, namespace in _NAMESPACES.items():
@@ -17,7 +20,10 @@ def _get_builtin_op(op_name: str):
             part, _, name = op_name.removeprefix(prefix).lstrip("_").partition("_")
             place = f"{part}.{name}" if part in _PARTS else op_name.removeprefix(prefix)
             try:
-                return operator.attrgetter(f"{namespace}.{place}")(core)
+                function = operator.attrgetter(f"{namespace}.{place}")(core)
             except AttributeError:
                 return None
+            if not hasattr(function, "__signature__"):
+                function.__signature__ = inspect.signature(function)
+            return function
     return None

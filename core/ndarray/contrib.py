@@ -133,7 +133,6 @@ def zipfian_counts(classes, num_sampled: int, range_max: int):
 
 
 __getattr__ = lookup(("_contrib_",), "nd.contrib")
-__dir__ = listing(("_contrib_",))
 __all__ = [
     "adabelief_update", "mp_adabelief_update", "multi_adabelief_update", "multi_lans_update",
     "multi_mp_adabelief_update", "multi_mp_lans_update", "adamw_update", "calibrate_entropy", "mp_adamw_update", "cond",
@@ -141,3 +140,7 @@ __all__ = [
     "dgl_subgraph", "edge_id", "foreach", "getnnz", "multi_adamw_update", "multi_lamb_update", "multi_mp_adamw_update",
     "multi_mp_lamb_update", "rand_zipfian", "while_loop",
 ]  # fmt: skip
+
+
+def __dir__():
+    return sorted({*listing(("_contrib_",))(), *__all__})

@@ -2,7 +2,24 @@
 
 from typing import Any
 
+from core.ndarray.calibration import calibrate_entropy as calibrate_entropy
+from core.ndarray.control_flow import cond as cond
+from core.ndarray.control_flow import foreach as foreach
+from core.ndarray.control_flow import while_loop as while_loop
+from core.ndarray.graphs import dgl_adjacency as dgl_adjacency
+from core.ndarray.graphs import dgl_csr_neighbor_non_uniform_sample as dgl_csr_neighbor_non_uniform_sample
+from core.ndarray.graphs import dgl_csr_neighbor_uniform_sample as dgl_csr_neighbor_uniform_sample
+from core.ndarray.graphs import dgl_graph_compact as dgl_graph_compact
+from core.ndarray.graphs import dgl_subgraph as dgl_subgraph
+from core.ndarray.graphs import edge_id as edge_id
 from core.ndarray.ndarray import NDArray as NDArray
+from core.ndarray.sparse import getnnz as getnnz
+from core.ndarray.steps import adabelief_update as adabelief_update
+from core.ndarray.steps import mp_adabelief_update as mp_adabelief_update
+from core.ndarray.steps import multi_adabelief_update as multi_adabelief_update
+from core.ndarray.steps import multi_lans_update as multi_lans_update
+from core.ndarray.steps import multi_mp_adabelief_update as multi_mp_adabelief_update
+from core.ndarray.steps import multi_mp_lans_update as multi_mp_lans_update
 from typing import Literal
 
 def AdaptiveAvgPooling2D(
@@ -574,6 +591,58 @@ def linear_cross_entropy(
 def mp_adamw_update(
     weight: Any, grad: Any, mean: Any, var: Any, weight32: Any, rescale_grad: Any, lr: Any, eta: Any, **kwargs: Any
 ) -> Any: ...
+def multi_adamw_update(
+    weights: Any,
+    grads: Any,
+    mean: Any,
+    var: Any,
+    rescale_grad: Any,
+    lrs: Any,
+    wds: Any,
+    etas: Any,
+    out: Any = None,
+    size: Any = 0,
+    **kwargs: Any,
+) -> Any: ...
+def multi_lamb_update(
+    weights: Any,
+    grads: Any,
+    mean: Any,
+    var: Any,
+    step_count: Any,
+    lrs: Any,
+    wds: Any,
+    out: Any = None,
+    num_tensors: Any = 0,
+    **kwargs: Any,
+) -> Any: ...
+def multi_mp_adamw_update(
+    weights: Any,
+    grads: Any,
+    mean: Any,
+    var: Any,
+    weights32: Any,
+    rescale_grad: Any,
+    lrs: Any,
+    wds: Any,
+    etas: Any,
+    out: Any = None,
+    size: Any = 0,
+    **kwargs: Any,
+) -> Any: ...
+def multi_mp_lamb_update(
+    weights: Any,
+    grads: Any,
+    mean: Any,
+    var: Any,
+    weights32: Any,
+    step_count: Any,
+    lrs: Any,
+    wds: Any,
+    out: Any = None,
+    num_tensors: Any = 0,
+    **kwargs: Any,
+) -> Any: ...
 def quadratic(
     data: NDArray | None = None,
     a: float = 0.0,
@@ -765,6 +834,7 @@ def quantized_pooling(
 ) -> list[NDArray]:
     """The maximum or the rounded mean of windows of quantized values, in the same range."""
 
+def rand_zipfian(true_classes: Any, num_sampled: int, range_max: int, ctx: Any = None) -> Any: ...
 def requantize(
     data: NDArray | None = None,
     min_range: NDArray | None = None,

@@ -6,6 +6,7 @@ import numpy as np
 
 from core import dispatch, late_names, random_keys, writes
 from core.base import MXNetError
+from core.ndarray._namespace import listing
 from core.ndarray.draws import check_trials, named, numbers_only, sample, successes
 from core.ndarray.functions import array
 from core.ndarray.ndarray import NDArray
@@ -214,4 +215,4 @@ def __getattr__(name: str):
 
 
 def __dir__():
-    return late_names.defined(globals())
+    return sorted({*late_names.defined(globals()), *listing(("_random_",))()})

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from core.ndarray.ndarray import NDArray as NDArray
+
 def bernoulli(
     prob: Any = 0.5, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, **kwargs: Any
 ) -> Any: ...
@@ -14,24 +16,143 @@ def categorical(
 def exponential(
     scale: Any = 1, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, **kwargs: Any
 ) -> Any: ...
+def exponential_like(
+    data: NDArray | None = None, lam: float = 1.0, out: NDArray | None = None, name: str | None = None
+) -> NDArray:
+    """Samples of the exponential distribution in the shape of the data."""
+
 def gamma(
     alpha: Any = 1, beta: Any = 1, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, **kwargs: Any
 ) -> Any: ...
+def gamma_like(
+    data: NDArray | None = None,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    out: NDArray | None = None,
+    name: str | None = None,
+) -> NDArray:
+    """Samples of the gamma distribution in the shape of the data."""
+
 def generalized_negative_binomial(
     mu: Any = 1, alpha: Any = 1, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, **kwargs: Any
 ) -> Any: ...
+def generalized_negative_binomial_like(
+    data: NDArray | None = None,
+    mu: float = 1.0,
+    alpha: float = 1.0,
+    out: NDArray | None = None,
+    name: str | None = None,
+) -> NDArray:
+    """Samples of the generalized_negative_binomial distribution in the shape of the data."""
+
 def multinomial(
     data: Any, shape: Any = None, get_prob: Any = False, out: Any = None, dtype: Any = "int32", **kwargs: Any
 ) -> Any: ...
 def negative_binomial(
     k: Any = 1, p: Any = 1, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, **kwargs: Any
 ) -> Any: ...
+def negative_binomial_like(
+    data: NDArray | None = None, k: int = 1, p: float = 1.0, out: NDArray | None = None, name: str | None = None
+) -> NDArray:
+    """Samples of the negative_binomial distribution in the shape of the data."""
+
 def normal(
     loc: Any = 0, scale: Any = 1, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, **kwargs: Any
 ) -> Any: ...
+def normal_like(
+    data: NDArray | None = None,
+    loc: float = 0.0,
+    scale: float = 1.0,
+    out: NDArray | None = None,
+    name: str | None = None,
+) -> NDArray:
+    """Samples of the normal distribution in the shape of the data."""
+
+def pdf_dirichlet(
+    sample: NDArray | None = None,
+    alpha: NDArray | None = None,
+    is_log: bool = False,
+    out: NDArray | None = None,
+    name: str | None = None,
+) -> NDArray:
+    """The density (or its logarithm) of the Dirichlet distribution at the samples of each row."""
+
+def pdf_exponential(
+    sample: NDArray | None = None,
+    lam: NDArray | None = None,
+    is_log: bool = False,
+    out: NDArray | None = None,
+    name: str | None = None,
+) -> NDArray:
+    """The density (or its logarithm) of the exponential distribution at the samples of each row."""
+
+def pdf_gamma(
+    sample: NDArray | None = None,
+    alpha: NDArray | None = None,
+    beta: NDArray | None = None,
+    is_log: bool = False,
+    out: NDArray | None = None,
+    name: str | None = None,
+) -> NDArray:
+    """The density (or its logarithm) of the gamma distribution at the samples of each row."""
+
+def pdf_generalized_negative_binomial(
+    sample: NDArray | None = None,
+    mu: NDArray | None = None,
+    alpha: NDArray | None = None,
+    is_log: bool = False,
+    out: NDArray | None = None,
+    name: str | None = None,
+) -> NDArray:
+    """The density (or its logarithm) of the generalized_negative_binomial distribution at the samples of each row."""
+
+def pdf_negative_binomial(
+    sample: NDArray | None = None,
+    k: NDArray | None = None,
+    p: NDArray | None = None,
+    is_log: bool = False,
+    out: NDArray | None = None,
+    name: str | None = None,
+) -> NDArray:
+    """The density (or its logarithm) of the negative_binomial distribution at the samples of each row."""
+
+def pdf_normal(
+    sample: NDArray | None = None,
+    mu: NDArray | None = None,
+    sigma: NDArray | None = None,
+    is_log: bool = False,
+    out: NDArray | None = None,
+    name: str | None = None,
+) -> NDArray:
+    """The density (or its logarithm) of the normal distribution at the samples of each row."""
+
+def pdf_poisson(
+    sample: NDArray | None = None,
+    lam: NDArray | None = None,
+    is_log: bool = False,
+    out: NDArray | None = None,
+    name: str | None = None,
+) -> NDArray:
+    """The density (or its logarithm) of the poisson distribution at the samples of each row."""
+
+def pdf_uniform(
+    sample: NDArray | None = None,
+    low: NDArray | None = None,
+    high: NDArray | None = None,
+    is_log: bool = False,
+    out: NDArray | None = None,
+    name: str | None = None,
+) -> NDArray:
+    """The density (or its logarithm) of the uniform distribution at the samples of each row."""
+
 def poisson(
     lam: Any = 1, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, **kwargs: Any
 ) -> Any: ...
+def poisson_like(
+    data: NDArray | None = None, lam: float = 1.0, out: NDArray | None = None, name: str | None = None
+) -> NDArray:
+    """Samples of the poisson distribution in the shape of the data."""
+
 def randint(
     low: Any, high: Any, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, **kwargs: Any
 ) -> Any: ...
@@ -41,3 +162,11 @@ def shuffle(data: Any, **kwargs: Any) -> Any: ...
 def uniform(
     low: Any = 0, high: Any = 1, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, **kwargs: Any
 ) -> Any: ...
+def uniform_like(
+    data: NDArray | None = None,
+    low: float = 0.0,
+    high: float = 1.0,
+    out: NDArray | None = None,
+    name: str | None = None,
+) -> NDArray:
+    """Samples of the uniform distribution in the shape of the data."""

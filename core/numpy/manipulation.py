@@ -29,15 +29,15 @@ def _axes(axis, ndim: int, name: str) -> tuple[int, ...]:
 # ---------------------------------------------------------------------------------------------- shape and order
 
 
-def reshape(a, newshape, order="C"):
+def reshape(a, newshape, order="C", out=None):
     """The same elements in another shape; one length may be -1.
 
     order: "C", "F", or "A" for the array's own, which is "C".
     """
     if order == "F":  # the first index changes fastest
         lengths = newshape if isinstance(newshape, (tuple, list)) else (newshape,)
-        return transpose(F._npi_reshape(transpose(a), newshape=tuple(reversed(lengths))))
-    return F._npi_reshape(a, newshape=newshape, order="C" if order == "A" else order)
+        return _into(out, transpose(F._npi_reshape(transpose(a), newshape=tuple(reversed(lengths)))))
+    return _into(out, F._npi_reshape(a, newshape=newshape, order="C" if order == "A" else order))
 
 
 def ravel(x, order="C"):

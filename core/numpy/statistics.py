@@ -24,6 +24,8 @@ def _given(**attrs) -> dict:
 
 def _reduction(name: str, op_name: str, typed: bool = False):
     def function(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
+        if isinstance(out, int) and keepdims is False and op_name != "_npi_mean":
+            out, keepdims = None, bool(out)  # MXNet 1 has `keepdims` before `out`, but for the mean
         if initial is not None or where is not None:
             raise MXNetError(f"np.{name}: initial and where are not supported")
         a = _as_array(a)

@@ -119,7 +119,8 @@ class Namespace(types.ModuleType):
         raise AttributeError(f"sym.{self._name} has no function {name!r}.{nearest(name, words)}")
 
     def __dir__(self):
-        return sorted(n.removeprefix(p) for p in self._prefixes for n in TABLE if n.startswith(p))
+        operators = (n.removeprefix(p) for p in self._prefixes for n in TABLE if n.startswith(p))
+        return sorted({*operators, *(n for n in vars(self) if n[:1] != "_")})
 
 
 # ----------------------------------------------------------------------------------------------

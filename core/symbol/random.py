@@ -6,6 +6,7 @@ import inspect
 import math
 from collections.abc import Callable
 
+from core import late_names
 from core.ndarray import random as _arrays
 from core.ndarray.contrib import zipfian_counts
 from core.ndarray.draws import numbers_only
@@ -105,4 +106,4 @@ def __getattr__(name: str):
 
 
 def __dir__():
-    return sorted({*globals(), *dir(_OTHERS)})
+    return sorted({*late_names.defined(globals()), *dir(_OTHERS), "shuffle"})

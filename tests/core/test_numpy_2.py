@@ -501,3 +501,24 @@ def test_normal_vectors_of_16_bits_have_their_covariance():
     drawn = np.random.multivariate_normal(np.array([1, -1], dtype="float16"), np.array(cov, dtype="float16"), 20000)
     assert drawn.dtype == "float16"
     onp.testing.assert_allclose(onp.cov(drawn.asnumpy().astype("float64").T), cov, atol=0.06)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "amin", "all", "any"])
+def test_reductions_take_keepdims_where_mxnet_1_has_it(name):
+    """Before `out`, which is NumPy's place of it."""
+    x = np.arange(6).reshape(2, 3)
+    before = (0, None) if name in ("sum", "prod") else (0,)
+    function = getattr(np, name)
+    assert function(x, *before, True).tolist() == function(x, 0, keepdims=True).tolist()
+    assert function(x, *before, False).shape == function(x, *before, 0).shape == (3,)
+    out = np.zeros((1, 3), dtype=function(x).dtype)
+    assert function(x, *before, out, True) is out and out.tolist() == function(x, 0, keepdims=True).tolist()
+    with pytest.raises(TypeError, match="out is an array"):
+        np.mean(x, 0, None, True)
+
+
+def test_reshape_writes_to_an_array():
+    x, out = np.arange(6), np.zeros((3, 2))
+    assert np.reshape(x, (3, 2), out=out) is out and out.tolist() == [[0, 1], [2, 3], [4, 5]]
+    np.reshape(x.reshape(2, 3), (3, 2), "F", out)
+    assert out.tolist() == [[0, 4], [3, 2], [1, 5]]

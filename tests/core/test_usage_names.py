@@ -1,6 +1,7 @@
 """Every name that programs written for MXNet were counted to use."""
 
 import importlib
+import inspect
 import json
 import subprocess
 import sys
@@ -188,6 +189,24 @@ def test_operators_are_found_by_the_functions_that_call_them():
 
     assert _get_builtin_op("_np_sum") is mx.np.sum and _get_builtin_op("_npx_relu") is mx.npx.relu
     assert _get_builtin_op("_npi_random_uniform") is mx.np.random.uniform and _get_builtin_op("_npi_nosuch") is None
+    assert str(_get_builtin_op("_np_cumsum").__signature__) == "(a, axis=None, dtype=None, out=None)"
+
+
+def test_registered_operators_of_np_are_documented_functions():
+    import core._numpy_op_doc as documented
+    from core.numpy_op_signature import _get_builtin_op
+
+    mx.sym.np.percentile(mx.sym.var("x").as_np_ndarray(), 50)  # which is kept by an operator without a name in MXNet
+    names = [name for name in mx.operator.get_all_registered_operators() if name.startswith("_np_")]
+    assert "_np_sum" in names and "_np_function" not in mx.operator.get_all_registered_operators_grouped()
+    for name in names:
+        assert inspect.signature(getattr(documented, name)) == _get_builtin_op(name).__signature__
+
+
+def test_dir_shows_functions_beside_operators():
+    assert {"foreach", "rand_zipfian", "box_nms"} <= set(dir(mx.nd.contrib)) & set(dir(mx.sym.contrib))
+    assert {"normal", "normal_like"} <= set(dir(mx.nd.random)) & set(dir(mx.sym.random))
+    assert not {"TABLE", "wrapper"} & set(dir(mx.sym.random))
 
 
 def test_arrays_can_be_written_and_values_are_not_read_in_traces():
