@@ -115,7 +115,7 @@ class ArrayDataset(Dataset):
 
     def __init__(self, *args):
         if not args:
-            raise ValueError("ArrayDataset needs at least 1 array")
+            raise BadArgument("ArrayDataset needs at least 1 array")
         lengths = [len(data) for data in args]
         if len(set(lengths)) > 1:
             raise BadArgument(f"ArrayDataset needs arrays of one length, got lengths {lengths}")

@@ -67,8 +67,9 @@ def test_array_dataset_wants_one_length():
     assert list(ArrayDataset([5, 6])) == [5, 6]
     with pytest.raises(ValueError, match=r"\[2, 1\]"):
         ArrayDataset([1, 2], [3])
-    with pytest.raises(ValueError, match="at least 1"):
-        ArrayDataset()
+    for kind in (ValueError, AssertionError):  # the second is MXNet's
+        with pytest.raises(kind, match="at least 1"):
+            ArrayDataset()
 
 
 def test_base_names_the_class_that_lacks_a_method():
