@@ -1,7 +1,7 @@
 """Pointwise operators of the `np` namespace where they differ from `nd`: types are promoted, truth values are bool.
 
 For + - * % and powers two floats give the wider one, a float with an integer the float; two integers give the wider one
-for + and * only. All other operations, comparisons too, need operands of one type. Integer division gives float32. A
+for + and *, and for - and % where their shapes differ. All other operations, comparisons too, need operands of one type. Integer division gives float32. A
 number does not change an array's type.
 """
 
@@ -139,8 +139,24 @@ def enter(name: str, function: Callable[..., Any], rule: Callable[..., Any], dif
         return function(x1, x2)
 
     entry.__doc__ = f"{name.removeprefix('_npi_')} of two arrays, broadcast against each other."
-    op = Operator(name, entry)
-    return register(make_pointwise(op, Formula.of(entry, name=name.lstrip("_")), rule(name), differentiable))
+    op = make_pointwise(Operator(name, entry), Formula.of(entry, name=name.lstrip("_")), rule(name), differentiable)
+    if rule is _strict_rule:
+        op.forward = _meeting_where_broadcast(name, op.forward)
+    return register(op)
+
+
+def _meeting_where_broadcast(name: str, strict: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The forward rule of an operation that MXNet has for different integers only where it broadcasts them."""
+
+    def forward(x1: Tensor, x2: Tensor) -> Tensor:
+        if x1.dtype is not x2.dtype and x1.shape != x2.shape:
+            kinds = kernels.dtype_name(x1), kernels.dtype_name(x2)
+            if not FLOATS.intersection(kinds):
+                kind = promoted(name, *kinds)
+                x1, x2 = kernels.cast(x1, kind), kernels.cast(x2, kind)
+        return strict(x1, x2)
+
+    return forward
 
 
 def enter_scalar(
