@@ -209,7 +209,7 @@ def parse(array: Array, key: Key) -> tuple[bool, Spec, list[Array]]:
         elif isinstance(item, slice):
             spec.append(plain_slice(item))
             axis += 1
-        elif isinstance(item, (numbers.Integral, onp.integer)) and not isinstance(item, bool):
+        elif isinstance(item, (numbers.Integral, onp.integer)) and not _is_mask(array, item):
             i = integer(item)
             if axis >= ndim:
                 raise IndexError(f"too many indices for an array of shape {shape}: {key!r}")
@@ -243,10 +243,15 @@ def _axes_taken(array: Array, item: Any) -> int:
     """How many axes an item of a key stands for."""
     if item is None or item is Ellipsis:
         return 0
-    if isinstance(item, slice) or (isinstance(item, numbers.Integral) and not isinstance(item, bool)):
+    if isinstance(item, slice) or (isinstance(item, numbers.Integral) and not _is_mask(array, item)):
         return 1
     operand = _index_array(array, item)
     return operand.ndim if dtype_name(operand.dtype) == "bool" else 1
+
+
+def _is_mask(array: Array, item: Any) -> bool:
+    """Whether an item is a truth value that masks: to nd True and False are 1 and 0."""
+    return isinstance(item, bool) and array._zero_dim
 
 
 def _index_array(array: Array, item: Any) -> Array:

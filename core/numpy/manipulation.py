@@ -315,6 +315,8 @@ def split(ary, indices_or_sections, axis=0):
     """Parts along an axis: equal ones, or cut at indices."""
     axis = normal_axis(axis, ary.ndim, "split")
     if isinstance(indices_or_sections, numbers.Integral):
+        if indices_or_sections < 1:
+            raise BadValue(f"split makes parts from one on, given {indices_or_sections}")
         if ary.shape[axis] % indices_or_sections:
             raise ValueError(
                 f"an axis of length {ary.shape[axis]} does not divide into {indices_or_sections} equal parts"

@@ -233,6 +233,12 @@ def leaky_relu(data: Expr, *, slope: Float = 0.25) -> Expr:
     return where(data > 0, data, data * slope)
 
 
+@pointwise("_prelu")
+def prelu(data: Expr, slopes: Expr) -> Expr:
+    """x for x > 0, else its slope times x."""
+    return where(data > 0, data, slopes * data)
+
+
 # The derivative is MXNet's, which outside of training takes the output itself for the slope.
 @pointwise("_mean_rrelu", derivative=lambda data, y, slope: where(data > 0, 1, y))
 def mean_rrelu(data: Expr, *, slope: Float) -> Expr:
@@ -352,12 +358,12 @@ def leaky(
         if not training:
             return [F._mean_rrelu(data, slope=(lower_bound + upper_bound) / 2), F.zeros_like(data)]
         slopes = F._random_uniform_like(data, low=lower_bound, high=upper_bound)
-        return [F.relu(data) - F.relu(-data) * slopes, slopes]
+        return [F._prelu(data, slopes), slopes]
     slopes = gamma
     if len(gamma.shape) < len(data.shape):
         lead = (1, -1) if len(gamma.shape) == 1 else gamma.shape
         slopes = F.Reshape(gamma, shape=(*lead, *(1,) * (len(data.shape) - len(lead))))
-    return F.relu(data) - F.broadcast_mul(F.relu(-data), slopes)
+    return F._prelu(data, slopes)
 
 
 @specialize(leaky, inputs=1)

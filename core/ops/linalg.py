@@ -232,9 +232,18 @@ def det(A: Tensor) -> Tensor:
     return value if value.dim() else value.reshape(1)
 
 
+def _inverse_of_regular(A: Value, value: Value) -> Value:
+    """The transposed inverses of matrices; zeros for those of which `value`, a determinant or its sign, is 0, as in MXNet."""
+    singular = F._equal_scalar(value, scalar=0)
+    n = A.shape[-1]
+    eye = _put(F.ones_like(_take(A, _diagonal_places(n, 0))), _diagonal_places(n, 0), n)
+    regular = F.where(_scale(F.ones_like(A), singular), eye, A)
+    return _scale(transposed(F._linalg_inverse(regular)), 1 - singular)
+
+
 @gradient(det)
 def _det_gradient(dy: Value, A: Value, out: Value) -> Gradients:
-    return [_scale(transposed(F._linalg_inverse(A)), dy * out)]
+    return [_scale(_inverse_of_regular(A, out), dy * out)]
 
 
 @operator(**_names("slogdet"), outputs=2)
@@ -246,8 +255,8 @@ def slogdet(A: Tensor) -> tuple[Tensor, ...]:
 
 
 @gradient(slogdet)
-def _slogdet_gradient(dy1: Value, A: Value) -> Gradients:
-    return [_scale(transposed(F._linalg_inverse(A)), dy1)]
+def _slogdet_gradient(dy1: Value, A: Value, out: Value) -> Gradients:
+    return [_scale(_inverse_of_regular(A, out), dy1)]
 
 
 # ---------------------------------------------------------------------------------------------- factorisations

@@ -25,6 +25,14 @@ def _spread(values: tuple[int, ...], n: int, default: int) -> tuple[int, ...]:
     return values if values else (default,) * n
 
 
+def _of_axes(name: str, values: tuple[int, ...], n: int, default: int) -> tuple[int, ...]:
+    """A number for each axis of windows; MXNet reads as many as there are axes, and misses those that are not given."""
+    spread = _spread(values, n, default)[:n]
+    if len(spread) < n:
+        raise MXNetError(f"Pooling: {name}={values} needs {n} numbers")
+    return spread
+
+
 @functools.lru_cache(4096)
 def window(
     kernel: tuple[Any, ...], stride: tuple[Any, ...], dilate: tuple[Any, ...], pad: tuple[Any, ...], groups: int
@@ -392,7 +400,9 @@ def pooling(
         if pool_type == "lp":
             power, root = _power_and_root(p_value)
             return root(F.sum(power(data), axis=axes, keepdims=True))
-        return getattr(F, {"max": "max", "avg": "mean", "sum": "sum"}[pool_type])(data, axis=axes, keepdims=True)
+        if pool_type == "max":
+            return F._max_of_space(data)
+        return getattr(F, {"avg": "mean", "sum": "sum"}[pool_type])(data, axis=axes, keepdims=True)
     if pool_type in ("max", "avg"):
         primitive, windows = _window_pool(
             tuple(space), kernel, pool_type, pooling_convention, stride, pad, count_include_pad
@@ -403,7 +413,7 @@ def pooling(
         return y
     if len(kernel) != n:
         raise MXNetError(f"Pooling: kernel {kernel} needs {n} numbers for data of shape {data.shape}")
-    stride, pad = _spread(stride, n, 1), _spread(pad, n, 0)[:n]  # MXNet reads as many as there are axes
+    stride, pad = _of_axes("stride", stride, n, 1), _of_axes("pad", pad, n, 0)
     pads = _pads(space, kernel, stride, pad, pooling_convention)
     padded = F._pad(data, mode="constant", pad_width=(0, 0, 0, 0, *(v for pair in pads for v in pair)))
     cells = math.prod(kernel)
@@ -411,6 +421,22 @@ def pooling(
     none = ((0, 0),) * n
     total = F._avg_pool(power(padded), kernel=kernel, stride=stride, pad=none, count_include_pad=True) * float(cells)
     return root(total)
+
+
+@operator("_max_of_space")
+def max_of_space(data: Tensor) -> Tensor:
+    """Maxima over the axes from the third on, which stay. Of several largest elements the first one has the gradient, as in
+    windows.
+    """
+    return kernels.reduce.max(data, tuple(range(2, data.dim())), True)
+
+
+@gradient(max_of_space)
+def _max_of_space_gradient(dy: Value, data: Value, data_shape: tuple[int, ...]) -> Gradients:
+    lead = data_shape[:2]
+    flat = F._reshape_to(data, shape=(*lead, math.prod(data_shape[2:])))
+    first = F._pick_grad(F._reshape_to(dy, shape=lead), F._npi_argmax(flat, axis=2), shape=flat.shape, axis=2)
+    return [F._reshape_to(first, shape=data_shape)]
 
 
 # Maxima of windows that hold nothing but padding are the least finite number, as in MXNet, and have no gradient.
@@ -467,7 +493,7 @@ def _pooling_special(attrs: Namespace) -> Special:
     if not kernel or attrs.pooling_convention != "valid":  # what the windows are depends on the data
         return None
     n = len(kernel)
-    stride, pad = _spread(attrs.stride, n, 1), _spread(attrs.pad, n, 0)[:n]
+    stride, pad = _of_axes("stride", attrs.stride, n, 1), _of_axes("pad", attrs.pad, n, 0)
     return _window_pool(kernel, kernel, pool_type, "valid", stride, pad, attrs.count_include_pad)
 
 
@@ -482,7 +508,7 @@ def _window_pool(
         raise MXNetError(f"Pooling: the convention 'same' is for data of one axis of space, given space {space}")
     if len(kernel) != n:
         raise MXNetError(f"Pooling: kernel {kernel} needs {n} numbers for data of space {space}")
-    stride, pad = _spread(stride, n, 1), _spread(pad, n, 0)[:n]  # MXNet reads as many as there are axes
+    stride, pad = _of_axes("stride", stride, n, 1), _of_axes("pad", pad, n, 0)
     if min((1, *kernel, *stride)) < 1:
         raise MXNetError(f"Pooling: kernel and stride are from 1 on, given {kernel} and {stride}")
     if any(p >= k for p, k in zip(pad, kernel, strict=True)):

@@ -186,11 +186,12 @@ def enter_scalar(
         if widens and kind not in FLOATS and isinstance(scalar, float):
             data, kind = kernels.cast(data, "float64"), "float64"
         if kind not in FLOATS and not division:
-            if name == "_npi_power_scalar" and scalar < 0:  # fractions, which are cut afterwards
-                real, whole = kernels.cast(data, "float64"), as_integer(scalar, "int64")
-                return kernels.cast(kernel(formula, (real,), (whole,), real.dtype), "int64" if kind == "bool" else kind)
-            whole = kind == "bool" and truth
-            scalar = int(bool(scalar)) if whole else as_integer(scalar, "int64" if kind == "bool" else kind)
+            result = "int64" if kind == "bool" else kind
+            whole = as_integer(scalar, result)  # negative, too, where the number is too large
+            if name == "_npi_power_scalar" and (scalar < 0 or whole < 0):  # fractions, which are cut afterwards
+                real, whole = kernels.cast(data, "float64"), as_integer(scalar, "int64") if scalar < 0 else whole
+                return kernels.cast(kernel(formula, (real,), (whole,), real.dtype), result)
+            scalar = int(bool(scalar)) if kind == "bool" and truth else whole
         if truth:
             return kernel(formula, (data,), (scalar,), kernels.torch_dtype("bool"))
         if division and kind not in FLOATS:

@@ -407,8 +407,8 @@ def broadcast_axis(data: Tensor, *, axis: Shape = (), size: Shape = ()) -> Tenso
 
 @operator("broadcast_like")
 def broadcast_like(lhs: Tensor, rhs: Tensor, *, lhs_axes: OptShape = None, rhs_axes: OptShape = None) -> Tensor:
-    """Axes of length 1 of lhs repeated to the lengths of rhs."""
-    if lhs_axes is None and rhs_axes is None:
+    """Axes of length 1 of lhs repeated to the lengths of rhs: of all axes unless both lists are given."""
+    if lhs_axes is None or rhs_axes is None:
         if lhs.dim() != rhs.dim():
             raise MXNetError(f"broadcast_like: {lhs.dim()} axes cannot follow {rhs.dim()}")
         shape = list(rhs.shape)

@@ -243,3 +243,27 @@ def test_writes_to_index_arrays_and_positions_in_a_plan(name, numpy_semantics):
     want[key] = written
     result = block(np.array(VALUES), np.array(written), *(k for k in own if isinstance(k, np.ndarray)))
     onp.testing.assert_array_equal(result.asnumpy(), want)
+
+
+def test_different_integers_are_subtracted_where_shapes_differ():
+    """As in MXNet 1.9.1, which has no rule for arrays of one shape."""
+    for a, b, kind in (("int64", "int32", "int64"), ("bool", "uint8", "uint8"), ("int8", "int32", "int32")):
+        x, y = np.array([[2], [1]], dtype=a), np.array([1, 0, 1], dtype=b)
+        expected = x.asnumpy().astype(kind) - y.asnumpy().astype(kind)
+        assert (x - y).dtype == kind and ((x - y).asnumpy() == expected).all()
+        assert (np.mod(y + 1, x).asnumpy() == ((y.asnumpy() + 1) % x.asnumpy().astype(kind))).all()
+        with pytest.raises(mx.base.MXNetError, match="do not go together"):
+            x - np.ones((2, 1), dtype=b)
+    with pytest.raises(mx.base.MXNetError, match="int8 and uint8"):
+        np.ones((2, 1), dtype="int8") - np.ones(3, dtype="uint8")
+
+
+def test_powers_that_are_no_integers_of_the_type_are_cut():
+    """1e10 is the least integer of 32 bits, as C converts it: all powers but those of 1 are 0."""
+    assert (np.array([1, 5, 7], dtype="int32") ** 1e10).asnumpy().tolist() == [1, 0, 0]
+    assert (np.array([1, 5, 7], dtype="int32") ** -0.5).asnumpy().tolist() == [1, 1, 1]
+
+
+def test_no_parts_are_refused():
+    with pytest.raises(mx.base.MXNetError, match="from one on, given 0"):
+        np.hsplit(np.ones((2, 6, 4)), 0)

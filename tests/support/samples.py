@@ -334,6 +334,7 @@ GIVEN: dict[str, list[Sample]] = {
     "_conv_bias_grad": [S((2, 3, 2, 2))],
     "Pooling": POOLING,
     "Pooling_v1": [S((1, 2, 5, 4), **_WINDOW, pool_type=kind) for kind in ("max", "avg", "sum")],
+    "_max_of_space": [S((2, 3, 2, 3)), S((1, 2, 4)), S((1, 2, 1, 2, 2))],
     "_max_pool": [S((1, 2, 5, 4), kernel=(2, 2), stride=(2, 1), pad=((1, 1), (0, 0)))],
     "_avg_pool": [S((1, 2, 5, 4), kernel=(2, 2), stride=(2, 1), pad=((1, 1), (0, 0)), count_include_pad=c) for c in (True, False)],
     "_avg_pool_grad": [S((1, 2, 3, 3), shape=(1, 2, 5, 4), kernel=(2, 2), stride=(2, 1), pad=((1, 1), (0, 0)), count_include_pad=True)],

@@ -48,7 +48,8 @@ FAST: dict[str, Callable] = {
     "leaky_relu": _bindings.leaky_relu,
     "leaky_relu_grad0": lambda dy, x, slope: _leaky_relu_backward(dy, x, slope, False),
     "elu": _bindings.elu,
-    "elu_grad0": lambda dy, x, out, slope: _elu_backward(dy, slope, 1, 1, True, out),
+    # ATen takes results of a slope from 0 on alone.
+    "elu_grad0": lambda dy, x, y, slope: _elu_backward(dy, slope, 1, 1, slope >= 0, y if slope >= 0 else x),
     "square": torch.square,
     "clip": torch.clamp,
     "nearest": quantized,
