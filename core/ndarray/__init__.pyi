@@ -779,7 +779,7 @@ def broadcast_like(
     out: NDArray | None = None,
     name: str | None = None,
 ) -> NDArray:
-    """Axes of length 1 of lhs repeated to the lengths of rhs."""
+    """Axes of length 1 of lhs repeated to the lengths of rhs: of all axes unless both lists are given."""
 
 def broadcast_logical_and(
     lhs: NDArray | None = None, rhs: NDArray | None = None, out: NDArray | None = None, name: str | None = None

@@ -1168,7 +1168,7 @@ def broadcast_like(
     out: ndarray | None = None,
     name: str | None = None,
 ) -> ndarray:
-    """Axes of length 1 of lhs repeated to the lengths of rhs."""
+    """Axes of length 1 of lhs repeated to the lengths of rhs: of all axes unless both lists are given."""
 
 def broadcast_logical_and(
     lhs: ndarray | None = None, rhs: ndarray | None = None, out: ndarray | None = None, name: str | None = None

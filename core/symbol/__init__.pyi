@@ -766,7 +766,7 @@ def broadcast_like(
     out: Symbol | None = None,
     name: str | None = None,
 ) -> Symbol:
-    """Axes of length 1 of lhs repeated to the lengths of rhs."""
+    """Axes of length 1 of lhs repeated to the lengths of rhs: of all axes unless both lists are given."""
 
 def broadcast_logical_and(
     lhs: Symbol | None = None, rhs: Symbol | None = None, out: Symbol | None = None, name: str | None = None
