@@ -168,7 +168,7 @@ class FeedForward:
         last = "roll_over" if shuffle else "pad"
         return io.NDArrayIter(X, y, min(count, self.numpy_batch_size), shuffle=shuffle, last_batch_handle=last)
 
-    def _make_module(self, data, ctx, logger=logging, work_load_list=None):
+    def _make_module(self, data, ctx, logger=logging, work_load_list=None, labels=()):
         from core.module import BucketingModule, Module
 
         names = [d[0] for d in data.provide_data], [d[0] for d in data.provide_label]
@@ -177,13 +177,15 @@ class FeedForward:
             return BucketingModule(
                 lambda key: (generate(key), *names), data.default_bucket_key, logger, ctx, work_load_list
             )
-        used = set(self.symbol.list_arguments())
-        return Module(self.symbol, names[0], [n for n in names[1] if n in used], logger, ctx, work_load_list)
+        labels = [n for n in self.symbol.list_arguments() if n in {*names[1], *labels} and n not in names[0]]
+        return Module(self.symbol, names[0], labels, logger, ctx, work_load_list)
 
     def _predictor(self, data, labels=False):
         if self.arg_params is None:
             raise MXNetError("there are no parameters yet: fit the network, or load a checkpoint")
-        module = self._make_module(data, self.ctx[:1])  # as in MXNet: fewer samples than contexts are no matter
+        # To predict, what is no parameter is a label. One context, as in MXNet: fewer samples than contexts are no matter.
+        unknown = () if labels or self.sym_gen is not None else {*self.symbol.list_arguments()} - {*self.arg_params}
+        module = self._make_module(data, self.ctx[:1], labels=unknown)
         module.bind(data.provide_data, data.provide_label if labels else None, for_training=False)
         module.set_params(self.arg_params, self.aux_params or {}, allow_extra=True)
         return module

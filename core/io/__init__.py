@@ -6,6 +6,7 @@ from core.documentation.classes import complete as _complete
 from core.io.base import DataBatch, DataDesc, DataIter, FileIter, PrefetchingIter, ResizeIter
 from core.io.file_iters import CSVIter, LibSVMIter, MNISTIter
 from core.io.ndarray_iter import NDArrayIter
+from core.io.ndarray_iter import init_data as _init_data  # programs name the labels of an iterator by it
 from core.io.record_iters import ImageDetRecordIter, ImageRecordInt8Iter, ImageRecordIter, ImageRecordUInt8Iter
 
 # Names of the original that mean the same here.

@@ -36,8 +36,8 @@ class NDArrayIter(DataIter):
             raise ValueError(f"unknown last_batch_handle {last_batch_handle!r}; accepted are {', '.join(HANDLES)}")
         if batch_size < 1:
             raise ValueError(f"batch_size must be 1 or more, got {batch_size}")
-        self.data = _named(data, data_name, allow_empty=False)
-        self.label = _named(label, label_name, allow_empty=True)
+        self.data = init_data(data, False, data_name)
+        self.label = init_data(label, True, label_name)
         sparse = [name for name, array in self.data + self.label if _is_sparse(array)]
         if sparse and last_batch_handle != "discard":
             raise NotImplementedError(f"{sparse[0]!r} is a sparse array, for which last_batch_handle must be 'discard'")
@@ -117,19 +117,19 @@ class NDArrayIter(DataIter):
         ]
 
 
-def _named(data, default: str, allow_empty: bool) -> list[tuple[str, object]]:
+def init_data(data, allow_empty: bool, default_name: str) -> list[tuple[str, object]]:
     """(name, array) pairs of an array, a list or a dictionary of them."""
     if data is None:
         data = []
     if isinstance(data, Mapping):
         named = list(data.items())
     elif isinstance(data, (list, tuple)):
-        names = [default] if len(data) == 1 else [f"_{i}_{default}" for i in range(len(data))]
+        names = [default_name] if len(data) == 1 else [f"_{i}_{default_name}" for i in range(len(data))]
         named = list(zip(names, data))
     else:
-        named = [(default, data)]
+        named = [(default_name, data)]
     if not named and not allow_empty:
-        raise ValueError(f"{default} is empty; an array, a list or a dictionary of arrays is needed")
+        raise ValueError(f"{default_name} is empty; an array, a list or a dictionary of arrays is needed")
     return [(name, _stored(array, name)) for name, array in named]
 
 

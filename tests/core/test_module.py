@@ -290,6 +290,17 @@ def test_feed_forward_trains_and_predicts(tmp_path):
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(x), model.predict(x))
 
 
+def test_feed_forward_predicts_whatever_its_labels_are_called():
+    x, y = numbers(8, 4, scale=1.0), np.arange(8) % 2
+    rows = mx.io.NDArrayIter(x, y, 4)
+    rows.label = mx.io._init_data(y, allow_empty=True, default_name="svm_label")
+    symbol = mx.sym.SVMOutput(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc"), name="svm")
+    model = mx.model.FeedForward(symbol, num_epoch=1, initializer=mx.init.Xavier())
+    model.fit(rows, eval_data=rows)
+    np.testing.assert_allclose(model.predict(x), model.predict(rows), rtol=1e-6)
+    assert 0 <= model.score(rows) <= 1
+
+
 def test_groups_of_a_network_have_their_contexts():
     with mx.AttrScope(ctx_group="first"):
         x = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="fc1")
