@@ -11,6 +11,7 @@ from core import ndarray as nd
 from core.base import BadArgument
 from core.context import Context
 from core.ops.registry import F
+from core.util import is_np_array
 from gluon.block import HookHandle
 from gluon.block.block import indent as _indent  # noqa: F401 - the name that toolkits import
 from gluon.parameter import shape_is_known  # noqa: F401
@@ -35,7 +36,8 @@ def split_data(data, num_slice: int, batch_axis: int = 0, even_split: bool = Tru
     """Cuts an array into `num_slice` pieces along `batch_axis`.
 
     Raises ValueError when the extent is not a multiple of `num_slice`, unless `even_split` is false: then the
-    first pieces are one longer than the others.
+    first pieces are one longer than the others, and the last ones are empty where there are more pieces than rows.
+    Arrays that are not NumPy's have empty pieces along the first axis only: ValueError along another one.
 
     Pieces are copies that can be written to by themselves.
 
@@ -50,10 +52,8 @@ def split_data(data, num_slice: int, batch_axis: int = 0, even_split: bool = Tru
             f"{batch_axis}. Use a batch size that's multiple of {num_slice} or set even_split=False to allow uneven "
             "partitioning of data."
         )
-    if length == 0:
-        raise ValueError(
-            f"too many slices: {num_slice} for data with shape {tuple(data.shape)} along axis {batch_axis}"
-        )
+    if length == 0 and batch_axis != 0 and not is_np_array():
+        raise _too_many(num_slice, data, batch_axis)
     if num_slice == 1:
         return [data]
     ends = list(itertools.accumulate(length + (i < extra) for i in range(num_slice)))
@@ -61,10 +61,15 @@ def split_data(data, num_slice: int, batch_axis: int = 0, even_split: bool = Tru
     return [data[(*before, slice(begin, end))] for begin, end in zip([0, *ends], ends)]
 
 
+def _too_many(num_slice, data, batch_axis) -> ValueError:
+    return ValueError(f"too many slices: {num_slice} for data with shape {tuple(data.shape)} along axis {batch_axis}")
+
+
 def split_and_load(data, ctx_list: Sequence[Context] | Context, batch_axis: int = 0, even_split: bool = True) -> list:
     """Cuts a batch into one piece for each context and puts the pieces there.
 
-    `data` may be an NDArray or what `nd.array` takes. Errors as for `split_data`.
+    `data` may be an NDArray or what `nd.array` takes. Errors as for `split_data`; and ValueError where a context would get
+    an empty piece, unless NumPy's semantics are on, whose layers take such pieces.
 
     One piece is made for each context, in order; with one context the whole batch goes there. Loops over devices run `net` on each
     piece, and `trainer.step` adds the gradients up.
@@ -77,6 +82,8 @@ def split_and_load(data, ctx_list: Sequence[Context] | Context, batch_axis: int 
     if not isinstance(data, nd.NDArray):
         data = nd.array(data, ctx=contexts[0])
     slices = split_data(data, len(contexts), batch_axis, even_split)
+    if data.shape[batch_axis] < len(contexts) and not is_np_array():
+        raise _too_many(len(contexts), data, batch_axis)
     return [piece.as_in_context(context) for piece, context in zip(slices, contexts)]
 
 

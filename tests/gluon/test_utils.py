@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from core import ndarray as nd
+from core import numpy as mx_np
+from core import util
 from core.context import cpu
 from gluon import nn, rnn, utils
 
@@ -32,7 +34,23 @@ def test_split_data_refuses_what_does_not_divide():
     with pytest.raises(ValueError, match=r"\(7,\).*even_split=False"):
         utils.split_data(nd.arange(7), 2)
     with pytest.raises(ValueError, match="too many slices: 8"):
-        utils.split_data(nd.arange(7), 8, even_split=False)
+        utils.split_data(nd.zeros((2, 7)), 8, batch_axis=1, even_split=False)
+
+
+def test_more_pieces_than_rows_leave_empty_ones():
+    """As MXNet 1.9.1 cuts them, in both semantics."""
+    data = np.arange(6.0).reshape(3, 2)
+    cut = [data[:1], data[1:2], data[2:], data[3:]]
+    pieces = utils.split_data(nd.array(data), 4, even_split=False)
+    for piece, expected in zip(pieces, cut, strict=True):
+        np.testing.assert_array_equal(piece.asnumpy(), expected)
+    with pytest.raises(ValueError, match="too many slices: 4"):
+        utils.split_and_load(data, [cpu(i) for i in range(4)], even_split=False)
+    with util.np_shape(), util.np_array():
+        for axis, given in ((0, data), (1, data.T)):
+            pieces = utils.split_and_load(mx_np.array(given), [cpu(i) for i in range(4)], axis, even_split=False)
+            assert [piece.shape[axis] for piece in pieces] == [1, 1, 1, 0]
+            assert [piece.ctx for piece in pieces] == [cpu(i) for i in range(4)]
 
 
 def test_split_and_load():
