@@ -7,8 +7,8 @@ from . import data as data
 from . import estimators as estimators
 from . import space as space
 from . import tasks as tasks
-from gluoncv.auto.data import ImageClassificationDataset as ImageClassificationDataset
-from gluoncv.auto.data import ObjectDetectionDataset as ObjectDetectionDataset
+from gluoncv.auto.data.dataset import ImageClassificationDataset as ImageClassificationDataset
+from gluoncv.auto.data.dataset import ObjectDetectionDataset as ObjectDetectionDataset
 from gluoncv.auto.estimators.center_net import CenterNetEstimator as CenterNetEstimator
 from gluoncv.auto.estimators.faster_rcnn import FasterRCNNEstimator as FasterRCNNEstimator
 from gluoncv.auto.estimators.image_classification import ImageClassificationEstimator as ImageClassificationEstimator

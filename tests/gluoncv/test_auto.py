@@ -11,7 +11,7 @@ from core import nd
 from core.base import MXNetError
 from gluoncv import auto, model_zoo
 from gluoncv.auto.config import merged
-from gluoncv.auto.data import split
+from gluoncv.auto.data import dataset, split
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -241,6 +241,8 @@ def test_data_sets_are_read_from_lists(pictures, tmp_path, data):
     table.write_text("picture,kind\ntest/red/0.png,b\ntest/blue/1.png,a\n")
     read = auto.ImageClassificationDataset.from_csv(table, pictures, image_column="picture", label_column="kind")
     assert read.classes == ["a", "b"] and read.labels == [1, 0] and read[0][0].shape == (36, 40, 3)
+    again = dataset.ImageClassificationDataset(str(table), root=pictures, image_column="picture", label_column="kind")
+    assert again.columns == ("image", "label") and again.images == read.images and again.labels == [1, 0]
     with pytest.raises(ValueError, match="has no column image, label"):
         auto.ImageClassificationDataset.from_csv(table)
     with pytest.raises(ValueError, match="has no folders with pictures"):

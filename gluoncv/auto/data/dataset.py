@@ -62,15 +62,27 @@ def hold_out(data, train_size, random_state=None) -> tuple[Part, Part]:
 class ImageClassificationDataset(Dataset):
     """Pictures in files with classes: (uint8 (H, W, 3), class).
 
-    images: paths. labels: numbers of classes. classes: their names.
+    images: paths. labels: numbers of classes. classes: their names. Or images alone, the file of a table: see `from_csv`
+    for it and for root, image_column and label_column.
 
         data = ImageClassificationDataset(["a.jpg", "b.jpg"], [0, 1], ["cat", "dog"])
         train, val, test = data.random_split(test_size=0.2)
     """
 
+    columns = ("image", "label")
     random_split = Part.random_split
 
-    def __init__(self, images: Iterable[str | Path], labels: Iterable[int], classes: Iterable[str]):
+    def __init__(
+        self,
+        images: Iterable[str | Path] | str | Path,
+        labels: Iterable[int] = (),
+        classes: Iterable[str] = (),
+        root: str | Path | None = None,
+        image_column: str = "image",
+        label_column: str = "label",
+    ):
+        if isinstance(images, (str, Path)):
+            images, labels, classes = _read_table(images, root, image_column, label_column)
         self.images, self.labels = [str(path) for path in images], [int(label) for label in labels]
         self.classes = list(classes)
         if len(self.images) != len(self.labels):
@@ -126,14 +138,7 @@ class ImageClassificationDataset(Dataset):
 
         Classes are numbered by their names in order. ValueError for a table without one of the columns.
         """
-        with open(csv_file, encoding="utf-8", newline="") as file:
-            table = csv.DictReader(file)
-            missing = {image_column, label_column} - set(table.fieldnames or ())
-            if missing:
-                raise ValueError(f"{csv_file} has no column {', '.join(sorted(missing))}, it has {table.fieldnames}")
-            rows = [(row[image_column], row[label_column]) for row in table]
-        base, classes = Path(root or Path(csv_file).parent), sorted({label for _, label in rows})
-        return cls([base / path for path, _ in rows], [classes.index(label) for _, label in rows], classes)
+        return cls(str(csv_file), root=root, image_column=image_column, label_column=label_column)
 
 
 class ObjectDetectionDataset(Dataset):
@@ -197,6 +202,18 @@ class _AnyFolder(CustomVOCDetection):
 
     def _folder(self, part):
         return ""
+
+
+def _read_table(file_name, root, image_column, label_column) -> tuple[list[Path], list[int], list[str]]:
+    """(paths, numbers of classes, names of classes): see `ImageClassificationDataset.from_csv`."""
+    with open(file_name, encoding="utf-8", newline="") as file:
+        table = csv.DictReader(file)
+        missing = {image_column, label_column} - set(table.fieldnames or ())
+        if missing:
+            raise ValueError(f"{file_name} has no column {', '.join(sorted(missing))}, it has {table.fieldnames}")
+        rows = [(row[image_column], row[label_column]) for row in table]
+    base, classes = Path(root or Path(file_name).parent), sorted({label for _, label in rows})
+    return [base / path for path, _ in rows], [classes.index(label) for _, label in rows], classes
 
 
 def _with_difficult(rows) -> np.ndarray:

@@ -1,0 +1,3 @@
+"""Pictures of the user's."""
+
+from gluoncv.auto.data.dataset import ImageClassificationDataset, ObjectDetectionDataset, Part, hold_out, is_path, split
