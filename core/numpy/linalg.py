@@ -155,10 +155,10 @@ def matrix_rank(M, tol=None, hermitian=False, rtol=None):
 
 
 def lstsq(a, b, rcond="warn"):
-    """The least squares solution of a x = b: x, residuals, rank (a Python int), singular values."""
+    """The least squares solution of a x = b: x, residuals, rank (a number of NumPy's int32), singular values."""
     solve_on_the_host = on_the_host(onp.linalg.lstsq, "linalg.lstsq")
     x, residuals, rank, s = solve_on_the_host(a, b, None if rcond == "warn" else rcond)
-    return x, residuals, int(rank), s
+    return x, residuals, onp.int32(rank), s
 
 
 def multi_dot(arrays, out=None):

@@ -41,8 +41,11 @@ def promoted(name: str, a: str, b: str, integers: bool = True, floats: bool = Tr
             return max(a, b, key=_ORDER.__getitem__)
     elif fa or fb:
         return a if fa else b
-    elif integers and {a, b} != {"int8", "uint8"}:
-        return max(a, b, key=_ORDER.__getitem__)
+    elif integers and {a, b} <= _ORDER.keys():
+        if {a, b} != {"int8", "uint8"}:
+            return max(a, b, key=_ORDER.__getitem__)
+    elif integers and numpy.promote_types(a, b).kind in "iu":  # types that MXNet 2 has: the least that holds both
+        return numpy.promote_types(a, b).name
     raise _mixed(name, a, b)
 
 

@@ -446,8 +446,9 @@ def test_arrays_without_axes_serve_as_attributes():
 
 
 def test_the_rank_of_least_squares_is_a_number():
+    """Of NumPy's int32, the answer of MXNet 1.9.1, which has a shape and a type beside its value."""
     x, residuals, rank, s = np.linalg.lstsq(np.ones((2, 2)), np.ones(2), rcond=None)
-    assert isinstance(rank, int) and rank == 1 and residuals.size == 0 and s.tolist() == pytest.approx([2, 0])
+    assert isinstance(rank, onp.int32) and rank == 1 and residuals.size == 0 and s.tolist() == pytest.approx([2, 0])
 
 
 def test_powers_of_masks_are_masks():  # the answer of MXNet 1.9.1 and 2.0.0b1
@@ -522,3 +523,17 @@ def test_reshape_writes_to_an_array():
     assert np.reshape(x, (3, 2), out=out) is out and out.tolist() == [[0, 1], [2, 3], [4, 5]]
     np.reshape(x.reshape(2, 3), (3, 2), "F", out)
     assert out.tolist() == [[0, 4], [3, 2], [1, 5]]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [("int16", "int8", "int16"), ("uint8", "int16", "int16"), ("int16", "int64", "int64"), ("uint16", "int8", "int32"),
+     ("uint32", "int16", "int64")],
+)  # fmt: skip
+def test_integers_that_mxnet_2_has_meet_in_the_least_type_of_both(one, other, both):
+    a, b = np.array([1, 2], dtype=one), np.array([[3], [4]], dtype=other)
+    for result in (a + b, b + a, a * b):
+        assert result.dtype == both
+    assert (a + b).tolist() == [[4, 5], [5, 6]] and (a * b).tolist() == [[3, 6], [4, 8]]
+    with pytest.raises(MXNetError, match="do not go together"):
+        np.array([1], dtype="uint64") + a.astype("int64")
