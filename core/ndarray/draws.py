@@ -11,6 +11,7 @@ import numpy as np
 from core import dispatch
 from core.base import MXNetError
 from core.context import Context, cpu
+from core.dtypes import dtype_name
 from core.ndarray.ndarray import NDArray, array
 from core.ops.registry import TABLE, F
 from core.ops.values import Attrs, Value
@@ -33,7 +34,7 @@ def sample(
     numbers_only(name, parameters)
     op = TABLE[f"_random_{name}"]
     if out is not None:
-        shape = out.shape
+        shape, dtype = out.shape, dtype or dtype_name(out.dtype)
     return dispatch.create(op, op.parse(dict(**parameters, shape=shape, dtype=dtype, **kwargs)), ctx, NDArray, out)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from core import dispatch, late_names, random_keys, writes
 from core.base import MXNetError
+from core.dtypes import dtype_name
 from core.ndarray._namespace import listing
 from core.ndarray.draws import check_trials, named, numbers_only, sample, successes
 from core.ndarray.functions import array
@@ -153,6 +154,8 @@ def randint(low, high, shape=None, dtype=None, ctx=None, out=None, **kwargs):
     [0, 1, 2]
     """
     op = TABLE["_random_randint"]
+    if out is not None:
+        shape, dtype = out.shape, dtype or dtype_name(out.dtype)
     given = dict(low=low, high=high, shape=() if shape is None else shape, dtype=dtype, **named(kwargs))
     return dispatch.create(op, op.parse(given), ctx, NDArray, out)
 

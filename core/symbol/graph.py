@@ -256,14 +256,15 @@ def apply(node: Node, inputs: Sequence, make: Callable) -> Sequence:
 def is_open(value: Value) -> bool:
     """Whether an array is made with an extent of 0 or -1, which in MXNet says: find out. First states are so.
 
-    A range that infers its end is so too.
+    A range that infers its end is so too, and so are draws without a shape.
     """
     node = value.source
     if node is None or node.given:
         return False
     if node.attrs.get("infer_range", False) and node.attrs["stop"] is None:
         return True
-    return any(n < 1 for n in node.attrs.get("shape", ()))
+    shape = node.attrs.get("shape", ())
+    return any(n < 1 for n in shape) or (not shape and node.op.name.startswith("_random_"))
 
 
 def fitted(node: Node, shape: tuple[int, ...]) -> dict:

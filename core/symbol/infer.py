@@ -236,7 +236,7 @@ class _Pass:
     def _run(self, node: Node, inputs: list) -> None:
         told = self.known.get(node.outputs[0])
         if graph.is_open(node.outputs[0]) and _whole(told):
-            self.arrays[node] = [blank(told, node.attrs.get("dtype") or "float32")]
+            self.arrays[node] = [blank(told, node.attrs.get("dtype") or node.op.dtype or "float32")]
         else:
             self.arrays[node] = self._remembered(node, inputs)
         self._changed = True
@@ -272,6 +272,8 @@ class _Pass:
             return  # the operator needs the number, or does not work on large ones
         found = [tuple(UNKNOWN if space.pinned or its in symbols_in(n) else n for n in shape) for shape in results]
         if graph.is_open(node.outputs[0]):  # what is open, as the batch size of a first state, is still to be told
+            if not node.attrs.get("shape", True):
+                return
             found = [tuple(UNKNOWN if node.attrs.get("infer_range") else n or UNKNOWN for n in found[0])]
         for v, extents in zip(node.outputs, found):
             self._refine(v, extents)

@@ -55,11 +55,12 @@ shuffle = documented_wrapper(TABLE["_shuffle"], "_shuffle", Symbol)
 
 
 def randn(*shape, loc=0, scale=1, dtype=None, **kwargs) -> Symbol:
-    """Numbers of a normal distribution, shape given one by one.
+    """Numbers of a normal distribution, shape given one by one; without one it follows from where they go.
 
     >>> sym.random.randn(2, 3).eval()[0].shape
     (2, 3)
     """
+    kwargs.pop("data", None)  # MXNet drops it too
     return normal(loc, scale, shape, dtype, **kwargs)
 
 

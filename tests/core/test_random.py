@@ -121,6 +121,12 @@ def test_a_row_of_zipfian_classes_has_none_twice():
         nd._internal._sample_unique_zipfian(6, shape=(1, 7))
 
 
+def test_draws_into_an_array_have_its_shape_and_type():
+    for sampler, kind in ((nd.random.randint, "int64"), (nd.random.uniform, "float64")):
+        out = nd.zeros((3, 2), dtype=kind)
+        assert sampler(3, 9, out=out) is out and out.asnumpy().min() >= 3 and out.dtype == onp.dtype(kind)
+
+
 @pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
 def test_types_of_samples_are_those_asked_for(numpy_semantics, kind):
     """As in MXNet: the types of arrays of parameters do not show."""

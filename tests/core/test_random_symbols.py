@@ -23,6 +23,15 @@ def test_parameters_are_numbers_or_symbols(name, parameters, mean):
     assert drawn.shape == (2, 1000) and np.abs(drawn.mean(1) - mean).max() < 0.3
 
 
+def test_draws_without_a_shape_have_the_one_that_follows():
+    for sampler, kind in ((mx.sym.random.normal, "float32"), (mx.sym.random.randint, "int32")):
+        noisy = mx.sym.var("x", dtype=kind) + sampler(2, 5)
+        assert noisy.infer_shape(x=(3, 2))[1] == [(3, 2)]
+        out = noisy.bind(mx.cpu(), {"x": mx.nd.zeros((3, 200), dtype=kind)}).forward()[0]
+        assert out.dtype == np.dtype(kind) and len(set(out.asnumpy().ravel().tolist())) > 1
+        assert sampler(2, 5).eval(mx.cpu())[0].shape == (1,)
+
+
 def test_mixed_parameters_are_refused():
     with pytest.raises(ValueError, match="all numbers or all symbols"):
         mx.sym.random.normal(mx.sym.var("loc"), 1, shape=(2,))
