@@ -65,13 +65,21 @@ def _power_rule(name: str) -> Callable[..., Any]:
     return rule
 
 
-def _quotient_rule(name: str) -> Callable[..., Any]:
-    def rule(a: str, b: str) -> tuple[str, str]:
-        kind = promoted(name, a, b, integers=False, floats=False)
-        kind = kind if kind in FLOATS else default_float()
-        return kind, kind
+def _fraction_rule(floats: bool) -> Callable[..., Any]:
+    """A rule of operations that make fractions of integers; `floats`: different floats meet in the wider one."""
 
-    return rule
+    def named(name: str) -> Callable[..., Any]:
+        def rule(a: str, b: str) -> tuple[str, str]:
+            kind = promoted(name, a, b, integers=False, floats=floats)
+            kind = kind if kind in FLOATS else default_float()
+            return kind, kind
+
+        return rule
+
+    return named
+
+
+_quotient_rule = _fraction_rule(floats=False)
 
 
 def _strict_rule(name: str) -> Callable[..., Any]:
@@ -257,7 +265,7 @@ for _np_name, (_formula, _rule, _kind) in {
     "fmin": (f.fmin, _equal_rule(("bool",)), "widens"),
     "fmod": (f.fmod, _equal_rule(("bool",)), "widens"),
     "floor_divide": (f.floordiv, _wider_rule, "widens"),
-    "logaddexp": (_logaddexp, _quotient_rule, "division"),
+    "logaddexp": (_logaddexp, _fraction_rule(floats=True), "division"),
 }.items():
     _smooth = _np_name != "floor_divide"
     enter(f"_npi_{_np_name}", _formula, _rule, _smooth)

@@ -537,3 +537,16 @@ def test_integers_that_mxnet_2_has_meet_in_the_least_type_of_both(one, other, bo
     assert (a + b).tolist() == [[4, 5], [5, 6]] and (a * b).tolist() == [[3, 6], [4, 8]]
     with pytest.raises(MXNetError, match="do not go together"):
         np.array([1], dtype="uint64") + a.astype("int64")
+
+
+@pytest.mark.parametrize(("one", "other"), [("float16", "float32"), ("float64", "float32"), ("float16", "float64")])
+def test_sums_of_exponentials_are_of_the_wider_float(one, other):
+    """As in MXNet 2, which has `logaddexp`; the quotients of MXNet 1 are of one type."""
+    a, b = np.array([1, 2], dtype=one), np.array([[3], [4]], dtype=other)
+    a.attach_grad(), b.attach_grad()
+    with mx.autograd.record():
+        y = np.logaddexp(a, b)
+    y.backward()
+    assert y.dtype == onp.promote_types(one, other) and (a.grad.dtype, b.grad.dtype) == (one, other)
+    onp.testing.assert_allclose(y.asnumpy(), onp.logaddexp(a.asnumpy(), b.asnumpy()), rtol=1e-3)
+    onp.testing.assert_allclose(b.grad.asnumpy(), [[1.612], [1.833]], rtol=1e-3)
