@@ -92,18 +92,14 @@ def register(reg_name: str):
     return enter
 
 
-_IN_SYMBOLS = "_np_function"  # entered with the first symbol of a function of `np`; no operator of MXNet's table
-
-
 def get_all_registered_operators() -> list[str]:
     """Names of all operators of the table, with their aliases, and `Custom`, by which those of users are called."""
-    return sorted({*TABLE, "Custom"} - {_IN_SYMBOLS})
+    return sorted({*TABLE, "Custom"})
 
 
 def get_all_registered_operators_grouped() -> dict[str, list[str]]:
     """Names of operators by the first name of each: the name itself and its aliases."""
-    operators = sorted(set(TABLE.values()), key=lambda op: op.name)
-    return {op.name: [op.name, *op.aliases] for op in operators if op.name != _IN_SYMBOLS}
+    return {op.name: [op.name, *op.aliases] for op in sorted(set(TABLE.values()), key=lambda op: op.name)}
 
 
 class OperatorArguments(NamedTuple):
