@@ -264,7 +264,7 @@ def is_open(value: Value) -> bool:
     if node.attrs.get("infer_range", False) and node.attrs["stop"] is None:
         return True
     shape = node.attrs.get("shape", ())
-    return any(n < 1 for n in shape) or (not shape and node.op.name.startswith("_random_"))
+    return any(n < 1 for n in shape) or (not shape and node.op.rng)
 
 
 def fitted(node: Node, shape: tuple[int, ...]) -> dict:
