@@ -402,7 +402,7 @@ def _by_name(what: str, names: list[str], given, required: bool) -> dict:
         raise TypeError(f"{what} is a list of {len(names)} arrays or a dictionary of them: {', '.join(names)}")
     wrong = [
         x
-        for x in (given.values() if isinstance(given, dict) else given)
+        for x in ((given[n] for n in names if n in given) if isinstance(given, dict) else given)
         if (required or x is not None) and not isinstance(x, NDArray)
     ]
     if wrong:

@@ -113,6 +113,14 @@ def test_what_monitors_get_can_be_cast_to_handles():
     assert seen[0] == ("x", [1, 2]) and seen[-1] == ("less_output", [-1, -2])
 
 
+def test_what_the_symbol_lacks_may_be_none():
+    x = mx.nd.array([1, 2])
+    executor = (mx.sym.var("x") * 2).bind(mx.cpu(), {"x": x, "bias": None}, {"x": mx.nd.zeros(2), "bias": None})
+    assert executor.forward()[0].asnumpy().tolist() == [2, 4]
+    with pytest.raises(TypeError, match="given NoneType"):
+        mx.sym.var("x").bind(mx.cpu(), {"x": None})
+
+
 def test_what_nothing_depends_on_has_gradient_zero():
     like = mx.sym.contrib.BilinearResize2D(mx.sym.var("x"), mx.sym.var("like"), mode="like")
     grads = {"x": mx.nd.ones((1, 1, 2, 2)), "like": mx.nd.ones((1, 1, 4, 4))}
