@@ -7,6 +7,7 @@ never imports torch itself.
 from __future__ import annotations
 
 import functools
+import math
 import os
 import sys
 import weakref
@@ -132,7 +133,18 @@ def full(shape: Sequence[int], value, dtype, ctx) -> Tensor:
     """One number everywhere; arguments as those of `empty`."""
     if any([type(n) is Extent for n in shape]):
         return symbolic.empty(shape, torch_dtype(dtype))
-    return torch.full(tuple(shape), value, dtype=torch_dtype(dtype), device=device(ctx))
+    kind = torch_dtype(dtype)
+    return torch.full(tuple(shape), within(value, kind), dtype=kind, device=device(ctx))
+
+
+LARGEST_HALF = 65504.0
+
+
+def within(number, dtype: Dtype):
+    """A number as an element of a type takes it: infinite beyond the largest, where ATen raises."""
+    if -LARGEST_HALF <= number <= LARGEST_HALF or not dtype.is_floating_point or abs(number) <= torch.finfo(dtype).max:
+        return number
+    return math.copysign(math.inf, number) if number == number else number
 
 
 def like(tensor: Tensor) -> tuple:

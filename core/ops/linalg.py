@@ -235,10 +235,11 @@ def det(A: Tensor) -> Tensor:
 def _inverse_of_regular(A: Value, value: Value) -> Value:
     """The transposed inverses of matrices; zeros for those of which `value`, a determinant or its sign, is 0, as in MXNet."""
     singular = F._equal_scalar(value, scalar=0)
+    order = F._contrib_arange_like(A, axis=-1)
     n = A.shape[-1]
-    eye = _put(F.ones_like(_take(A, _diagonal_places(n, 0))), _diagonal_places(n, 0), n)
-    regular = F.where(_scale(F.ones_like(A), singular), eye, A)
-    return _scale(transposed(F._linalg_inverse(regular)), 1 - singular)
+    identity = F.broadcast_equal(F._reshape_to(order, shape=(n, 1)), F._reshape_to(order, shape=(1, n)))
+    chosen = F._reshape_to(singular, shape=(*A.shape[:-2], 1, 1))
+    return _scale(F._linalg_inverse(transposed(F._npi_where(chosen, identity, A))), 1 - singular)
 
 
 @gradient(det)

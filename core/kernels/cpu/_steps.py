@@ -13,6 +13,7 @@ import torch
 
 from core.kernels.cpu._direct import direct
 from core.kernels.formula import REDUCTIONS, Expr, is_const, literal, postorder
+from core.storage import LARGEST_HALF, within
 
 aten = torch.ops.aten
 _threshold_backward = direct(aten.threshold_backward.default)
@@ -103,6 +104,8 @@ def call(node: Expr, names: dict[int, str]) -> str:
         return f"{args[0]}.to(torch.{node.args[1]})"
     if op in ("maximum", "minimum") and any(map(is_scalar, node.args)):
         tensor, scalar = args if is_scalar(node.args[1]) else reversed(args)
+        if not any(map(is_const, node.args)):  # those of formulas are small
+            scalar = f"_within({scalar}, {tensor}.dtype)"
         return f"torch.clamp({tensor}, {'min' if op == 'maximum' else 'max'}={scalar})"
     if op in ("polygamma1", "polygamma2"):
         return f"torch.special.polygamma({op[-1]}, {args[0]})"
@@ -189,6 +192,12 @@ _RENAMED = {
 }  # fmt: skip
 
 
+def clamped(x: torch.Tensor, low: float, high: float) -> torch.Tensor:
+    if -LARGEST_HALF <= low <= LARGEST_HALF and -LARGEST_HALF <= high <= LARGEST_HALF:
+        return torch.clamp(x, low, high)
+    return torch.clamp(x, within(low, x.dtype), within(high, x.dtype))
+
+
 def _only_where(compare: Callable, a, b, x: torch.Tensor) -> torch.Tensor:
     """`x` where `compare(a, b)`, else 0: by vectors, where `torch.where` branches for each element."""
     if x.dtype not in FULL:
@@ -244,4 +253,5 @@ SCOPE = {  # what the source may name
     "_only_true": _only_true,
     "_only_false": _only_false,
     "_divided": _divided,
+    "_within": within,
 }

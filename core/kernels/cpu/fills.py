@@ -5,9 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from core.storage import within
+
 
 def fill_(x: Tensor, number: float) -> Tensor:
-    return x.fill_(number)
+    return x.fill_(within(number, x.dtype))
 
 
 def evenly(

@@ -15,7 +15,7 @@ from core import storage
 from core.kernels.cpu._direct import direct
 from core.kernels.cpu._half import HALF
 from core.kernels.cpu._quantized import quantized, scaled_quantized, summed_quantized
-from core.kernels.cpu._steps import COMPARISONS, INFIX, SCOPE, call, lowered, only_inside, steps
+from core.kernels.cpu._steps import COMPARISONS, INFIX, SCOPE, call, clamped, lowered, only_inside, steps
 from core.kernels.formula import Expr, Formula, postorder
 from core.kernels.row_program import COLUMN, ROW, WHOLE, Result, RowProgram
 
@@ -51,7 +51,7 @@ FAST: dict[str, Callable] = {
     # ATen takes results of a slope from 0 on alone.
     "elu_grad0": lambda dy, x, y, slope: _elu_backward(dy, slope, 1, 1, slope >= 0, y if slope >= 0 else x),
     "square": torch.square,
-    "clip": torch.clamp,
+    "clip": clamped,
     "nearest": quantized,
     "nearest_scaled": scaled_quantized,
     "nearest_summed": summed_quantized,

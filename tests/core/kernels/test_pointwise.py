@@ -7,6 +7,7 @@ import torch
 
 from core import ops
 from core.kernels import formula as f
+from core.kernels.cpu._steps import SCOPE
 from core.kernels.cpu.inline import inline
 from core.kernels.cpu.pointwise import FAST, _source, pointwise
 from core.kernels.formula import GRADIENT, OUT, Formula, compose
@@ -61,7 +62,7 @@ def test_derivatives_match_central_differences(name):
 @pytest.mark.parametrize("name", sorted(FAST.keys() & FORMULAS.keys()))
 def test_aten_fast_path_equals_the_formula(name):
     formula = FORMULAS[name]
-    scope = {"torch": torch, "aten": torch.ops.aten}
+    scope = dict(SCOPE)
     exec(_source(formula), scope)
     inputs = [x - 0.5 for x in operands(formula)]
     attrs = [0.3] * len(formula.attrs)

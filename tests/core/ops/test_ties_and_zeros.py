@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import core as mx
+import gluon
 from core import nd
 from core.base import MXNetError
 
@@ -73,3 +74,43 @@ def test_truth_values_index_arrays_of_nd_as_numbers():
     x[True, 0] = 7
     assert x.asnumpy().tolist() == [[1, 2], [7, 4]]
     assert mx.np.array([[1, 2], [3, 4]])[True].shape == (1, 2, 2)
+
+
+@pytest.mark.parametrize("hybridized", [False, True])
+def test_numbers_beyond_the_largest_half_are_infinite(hybridized):
+    """Masks of programs for float32, -1e9 and -1e18, in half precision; as MXNet 1.9.1 has them."""
+    mask, infinite = nd.array([[1, 0], [0, 1]], dtype="float16"), float("inf")
+    expected = {
+        "clip": [[1, -2], [3, 0.5]], "at most": [[-infinite] * 2] * 2, "at least": [[infinite] * 2] * 2,
+        "masked": [[1, -infinite], [-infinite, 0.5]], "padded": [[-infinite] * 2, [1, -2], [3, 0.5]],
+        "sequence": [[1, -2], [-infinite] * 2], "full": [[infinite] * 2] * 2,
+    }  # fmt: skip
+
+    class All(gluon.HybridBlock):
+        def hybrid_forward(self, F, x, mask):
+            space = F.reshape(x, (1, 1, 2, 2))
+            padded = F.pad(space, mode="constant", pad_width=(0, 0, 0, 0, 1, 0, 0, 0), constant_value=-1e9)
+            ends = F.ones_like(F.slice_axis(x, axis=0, begin=0, end=1)).reshape((-1,))
+            low = F.full((2, 2), -1e18, dtype="float16") if F is nd else F.zeros_like(x) - 1e9
+            return [
+                F.clip(x, -1e9, 1e9), F.broadcast_minimum(x, low), F.maximum(x, 1e9), F.where(mask, x, low),
+                padded.reshape((3, 2)), F.SequenceMask(x, ends, use_sequence_length=True, value=-1e18), x * 0 + 1e9,
+            ]  # fmt: skip
+
+    net = All()
+    net.hybridize(hybridized)
+    for _ in range(2):
+        found = net(nd.array([[1, -2], [3, 0.5]], dtype="float16"), mask)
+        for (name, values), array in zip(expected.items(), found, strict=True):
+            assert array.dtype == np.float16 and array.asnumpy().tolist() == values, name
+    assert nd.full((2,), -1e40).asnumpy().tolist() == [-infinite] * 2
+    assert np.isnan(nd.full((1,), float("nan"), dtype="float16").asscalar())
+    x = mx.np.array([1, 2], dtype="float16")
+    assert mx.np.where(x > 1, x, -1e9).tolist() == [-infinite, 2] and mx.np.clip(x, -1e9, 1.5).tolist() == [1, 1.5]
+
+
+@pytest.mark.parametrize("to", ["float16", "float32", "float64"])
+def test_copies_in_another_type_pass_gradients(to):
+    x = nd.array([[1, 2], [3, 4]])
+    (found,) = gradients(lambda x: (x * 2).copyto(nd.zeros((2, 2), dtype=to)), x)
+    assert found == [[2, 2], [2, 2]]
