@@ -93,6 +93,7 @@ REASONS: dict[str, dict[str, str]] = {
     "core/cached_op.py CachedOp.__init__": {
         "flags": "how MXNet's memory planner works", "thread_safe": "every call is",
     },
+    "core/ndarray/ndarray.py NDArray.__init__": {"writable": "arrays can be written, as the property says"},
     "core/numpy/manipulation.py shares_memory": {"max_work": "the answer is exact, and found at once"},
     **{
         f"core/numpy/statistics.py {name}": {"stable": "the order of equal elements is kept in any case"}
