@@ -173,9 +173,7 @@ class BaseSparseNDArray(NDArray):
             )
         if value.stype != self.stype or value.dtype != self.dtype or value._ctx != self._ctx:
             value = value.tostype(self.stype).astype(self.dtype, copy=False).as_in_context(self._ctx)
-        self._parts = (
-            value._parts if own else tuple([NDArray._wrap(storage.own_copy(p._data), self._ctx) for p in value._parts])
-        )
+        self._parts = value._parts if own else value.copy()._parts
 
     def _receive(self, value: NDArray | None, req: str) -> None:
         """Takes over a gradient (None: zero), or adds it for `req` "add"."""
